@@ -66,7 +66,7 @@ PYTEST = OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --n
 test: $(READY)
 	$(MAKE) --no-print-directory --jobs=3 lint soaked tests
 
-SOAKED := tests/live/test_soak.py
+SOAKED := tests/service/test_soak.py
 soaked: $(READY)
 	$(BIN)/python -m pytest -q $(SOAKED)
 
@@ -101,7 +101,7 @@ tables: $(READY)
 
 # What runs the code of the pages; with the docstrings' these are the doctests of the site. `make test` has them, too, so
 # after it DOCTESTS=no leaves them out.
-RUN_PAGES := tests/docs/test_readme.py tests/learners/test_outside.py tests/live/test_live_docs.py \
+RUN_PAGES := tests/docs/test_readme.py tests/learners/test_outside.py tests/service/test_live_docs.py \
 	tests/pacing/test_pacing_data.py tests/problems/test_scenarios.py tests/examples/test_linear_model.py \
 	tests/examples/test_routing_example.py tests/cli/test_cli.py tests/calibration/test_page.py
 DOCTESTS ?= yes
@@ -155,7 +155,7 @@ bench-gpu:
 	PYTHONPATH=src $(PYTHON) benchmarks/scale_gpu.py
 
 test-gpu:
-	PYTHONPATH=src:tests/support $(PYTHON) -m pytest -q -o addopts= tests/live/test_fleet_on_device.py
+	PYTHONPATH=src:tests/support $(PYTHON) -m pytest -q -o addopts= tests/service/test_fleet_on_device.py
 
 clean:
 	rm -rf $(VENV) results build dist docs/_build docs/reference docs/gallery_pages .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,11 +1,11 @@
-"""The rows that docs/choose.md quotes: in each situation the learner that it recommends beside its natural rivals.
+"""The tables of docs/choose.md: in each situation the recommended learner and its alternatives.
 
-Every scene is one problem, one stream, a few learners and the measures that matter there; means over the seeds. µs is
-the median time of one round of one learner: its decision, the oracles, its update; no trace and no checks. Nothing is
-downloaded; about a minute on one core.
+Every scene is one problem, one stream, a few learners and the relevant measures; means over the seeds. µs is the median
+time of one round of one learner: its decision, the oracles and its update, without trace and checks. Nothing is
+downloaded. It takes about a minute on one core.
 
     OPENBLAS_NUM_THREADS=1 python benchmarks/choose.py            # all scenes
-    OPENBLAS_NUM_THREADS=1 python benchmarks/choose.py routing    # those whose name begins so
+    OPENBLAS_NUM_THREADS=1 python benchmarks/choose.py routing    # scenes whose name begins like this
 """
 
 from __future__ import annotations
@@ -71,17 +71,28 @@ MEASURES: Mapping[str, Callable[[Trace], Any]] = {
 
 @dataclass(frozen=True)
 class Scene:
-    """A situation: what is played, by whom, and what is counted besides regret."""
+    """A problem, a stream, learners, and the measures besides regret."""
 
     name: str
     problem: Problem
     stream: Stream
     rounds: int
     best_loss: Callable[[Sequence[int]], Any]
-    """From seeds to the loss of what regret is measured against."""
+    """The comparator's loss as a function of the seeds."""
     learners: Mapping[str, Learner[Any]]
     measures: Sequence[str]
     seeds: Sequence[int] = field(default_factory=lambda: range(3))
+
+
+def of_scenario(
+    name: str, case: scenarios.Scenario, T: int, learners: Mapping[str, Learner[Any]], measures: Sequence[str]
+) -> Scene:
+    """Return the scene of a scenario of `longterm.problems`."""
+
+    def best_loss(seeds: Sequence[int]) -> Any:
+        return hindsight.best(case.problem, case.stream, [T], seeds=seeds, benchmark=case.benchmark).loss[-1]
+
+    return Scene(name, case.problem, case.stream, T, best_loss, learners, measures)
 
 
 def changing() -> Scene:
@@ -96,15 +107,7 @@ def changing() -> Scene:
         "SinhaVaze, T known": SinhaVaze.for_problem(problem, horizon=T),
         "DriftPlusPenalty, neely-yu, T known": DriftPlusPenalty.for_problem(problem, horizon=T, preset="neely-yu"),
     }
-    return Scene(
-        "changing",
-        problem,
-        case.stream,
-        T,
-        lambda s: hindsight.best(case.problem, case.stream, [T], seeds=s, benchmark=case.benchmark).loss[-1],
-        learners,
-        [SIGNED, HARD],
-    )
+    return of_scenario("changing", case, T, learners, [SIGNED, HARD])
 
 
 def values_only() -> Scene:
@@ -114,15 +117,7 @@ def values_only() -> Scene:
         "TwoPointBandit, values": TwoPointBandit.for_problem(problem, horizon=T),
         "MahdaviOGD, gradients": MahdaviOGD.for_problem(problem, horizon=T),
     }
-    return Scene(
-        "values",
-        problem,
-        case.stream,
-        T,
-        lambda s: hindsight.best(case.problem, case.stream, [T], seeds=s, benchmark=case.benchmark).loss[-1],
-        learners,
-        [SIGNED, HARD],
-    )
+    return of_scenario("values", case, T, learners, [SIGNED, HARD])
 
 
 def random_constraints() -> Scene:
@@ -137,15 +132,7 @@ def random_constraints() -> Scene:
         "YuLeeLee": YuLeeLee.for_problem(problem, rates="sharp"),
         "QuadraticPenaltyOGD, β = ½": QuadraticPenaltyOGD.for_problem(problem, beta=0.5),
     }
-    return Scene(
-        "random",
-        problem,
-        case.stream,
-        T,
-        lambda s: hindsight.best(case.problem, case.stream, [T], seeds=s, benchmark=case.benchmark).loss[-1],
-        learners,
-        [SIGNED, HARD],
-    )
+    return of_scenario("random", case, T, learners, [SIGNED, HARD])
 
 
 def affine() -> Scene:
@@ -160,16 +147,7 @@ def affine() -> Scene:
         "AOGD": AOGD.for_problem(problem),
         "ProjectedOGD": ProjectedOGD.for_problem(problem),
     }
-    measures = [PER_CONSTRAINT, HARD]
-    return Scene(
-        "routing",
-        problem,
-        case.stream,
-        T,
-        lambda s: hindsight.best(case.problem, case.stream, [T], seeds=s, benchmark=case.benchmark).loss[-1],
-        learners,
-        measures,
-    )
+    return of_scenario("routing", case, T, learners, [PER_CONSTRAINT, HARD])
 
 
 def strongly_convex() -> Scene:
@@ -182,19 +160,10 @@ def strongly_convex() -> Scene:
         "AOGD, strongly convex": AOGD.for_problem(problem, steps="strongly convex"),
         "ProjectedOGD, strongly convex": ProjectedOGD.for_problem(problem, steps="strongly convex"),
     }
-    measures = [PER_CONSTRAINT, HARD]
-    return Scene(
-        "strongly convex",
-        problem,
-        case.stream,
-        T,
-        lambda s: hindsight.best(case.problem, case.stream, [T], seeds=s, benchmark=case.benchmark).loss[-1],
-        learners,
-        measures,
-    )
+    return of_scenario("strongly convex", case, T, learners, [PER_CONSTRAINT, HARD])
 
 
-def dear_projection() -> Scene:
+def expensive_projection() -> Scene:
     problem, stream, T = covariance(20), PairwiseSigns(20), 500
     learners = {
         "QuadraticPenaltyOGD, strongly convex": QuadraticPenaltyOGD.for_problem(problem, steps="strongly convex"),
@@ -203,7 +172,7 @@ def dear_projection() -> Scene:
         "ProjectedOGD, strongly convex": ProjectedOGD.for_problem(problem, steps="strongly convex"),
     }
     return Scene(
-        "dear projection",
+        "expensive projection",
         problem,
         stream,
         T,
@@ -237,7 +206,7 @@ def sparse() -> Scene:
 
 
 def unknown() -> Scene:
-    """The same rows with nothing known about them but a cautious guess: no row is longer than 100 (none is over 3)."""
+    """Return `sparse` with a loose bound of 100 on the norm of a row; the largest norm is below 3."""
     known = sparse()
     problem = replace(known.problem, loss=Logistic(known.problem.loss.dimension, 100.0), name="rows of unknown length")
     learners = {
@@ -283,7 +252,7 @@ def in_the_end() -> Scene:
 
 
 def experts(d: int = 1000) -> Scene:
-    """Experts with costs in [0, 1]; at most half of the weight may rest on the cheapest."""
+    """Return experts with costs in [0, 1], of whom the cheapest may have at most half of the weight."""
     T = 2000
     costs = np.random.default_rng(0).uniform(0.0, 1.0, (T, d)) * np.r_[0.2, 0.6, np.ones(d - 2)]
     half = Affine([[1.0] + [0.0] * (d - 1)], [0.5])
@@ -306,7 +275,7 @@ def fewer_experts() -> Scene:
 
 
 def drift() -> Scene:
-    """Costs that turn to another direction every 500 rounds; "regret" is against the best of each stretch."""
+    """Return costs that change their direction every 500 rounds; regret is against the best point of each part."""
     d, stretch, T = 20, 500, 4000
     rng = np.random.default_rng(0)
     levels = rng.standard_normal((T // stretch, d))
@@ -337,7 +306,7 @@ SCENES = (
     random_constraints,
     affine,
     strongly_convex,
-    dear_projection,
+    expensive_projection,
     sparse,
     unknown,
     every_round,
@@ -349,24 +318,24 @@ SCENES = (
 
 
 def microseconds(scene: Scene, learner: Learner[Any]) -> float:
-    """Median time of what one learner needs for a round, after as many rounds of warming up."""
+    """Return the median time of a round of one learner, after as many rounds of warm-up."""
     drawn = scene.stream.draw(0, 0, 2 * TIMED)
     state, times = learner.init(), []
     for t in range(2 * TIMED):
         losses, constraints = [part[t] for part in drawn.loss], [part[t] for part in drawn.constraint]
         begin = time.perf_counter()
         x = learner.ask(state)
-        if isinstance(learner, ProjectedOGD | FeasibleOnlineADM):  # they never ask about g
-            told = Feedback(scene.problem.loss.gradient(x, *losses), None, None)
+        if isinstance(learner, ProjectedOGD | FeasibleOnlineADM):  # they do not use g
+            feedback = Feedback(scene.problem.loss.gradient(x, *losses), None, None)
         else:
-            told = observe(scene.problem, x, losses, constraints)
-        state = learner.update(state, told)
+            feedback = observe(scene.problem, x, losses, constraints)
+        state = learner.update(state, feedback)
         times.append(time.perf_counter() - begin)
     return 1e6 * statistics.median(times[TIMED:])
 
 
 def figures(scene: Scene) -> Iterator[tuple[str, list[float]]]:
-    """For each learner its regret, and what is counted besides."""
+    """Yield the regret and the other measures of each learner."""
     best = scene.best_loss(scene.seeds)
     for name, learner in scene.learners.items():
         options: dict[str, Any] = {"seeds": scene.seeds, "record": [scene.rounds], "progress": None}
@@ -375,7 +344,8 @@ def figures(scene: Scene) -> Iterator[tuple[str, list[float]]]:
         yield name, [float(np.mean(part)) for part in (regret, *(MEASURES[name](trace) for name in scene.measures))]
 
 
-def play(scene: Scene) -> None:
+def print_scene(scene: Scene) -> None:
+    """Print the table of a scene."""
     sequences = "one sequence" if len(scene.seeds) == 1 else f"{len(scene.seeds)} sequences"
     print(f"\n{scene.name}: {scene.problem.name}, T = {scene.rounds}, {sequences}")
     print(f"{'':<40}{'regret':>10}" + "".join(f"{name:>13}" for name in scene.measures) + f"{'µs':>8}")
@@ -385,7 +355,7 @@ def play(scene: Scene) -> None:
 
 
 def answers() -> None:
-    """What to go on with after the last round: the loss of one decision over all rounds, and its g."""
+    """Print the loss over all rounds, and g, of the decision to use after the last round."""
     scene, T = sparse(), 6000
     problem, drawn = scene.problem, scene.stream.draw(0, 0, 6000)
     project = problem.projection
@@ -410,7 +380,7 @@ def answers() -> None:
 
 
 def many_at_once() -> None:
-    """One batch of a thousand learners beside one learner."""
+    """Print the time of a batch of a thousand learners and of one learner."""
     problem, stream = doubly_stochastic(4), RandomPermutations(4)
     print("\nmany: A-OGD, doubly-stochastic p = 4, the whole loop, µs for each learner and round")
     for count, rounds in ((1, 2000), (1000, 200)):
@@ -422,12 +392,12 @@ def many_at_once() -> None:
 
 
 def main() -> None:
-    warnings.simplefilter("ignore", AssumptionWarning)  # some T are below what a theorem asks for; the page says which
+    warnings.simplefilter("ignore", AssumptionWarning)  # some T are too small for a theorem; the page says which
     wanted = sys.argv[1] if len(sys.argv) > 1 else ""
     for make in SCENES:
         scene = make()
         if scene.name.startswith(wanted):
-            play(scene)
+            print_scene(scene)
     for name, block in {"answer": answers, "many": many_at_once}.items():
         if name.startswith(wanted):
             block()

@@ -27,7 +27,7 @@ def prompts(rng: np.random.Generator) -> list[str]:
     return [" ".join(rng.choice(words, int(5 + 995 * rng.random() ** 4))) for _ in range(REQUESTS)]
 
 
-def measure(models: int, texts: list[str], journal: Path | None) -> np.ndarray:
+def measure(models: int, texts: list[str], path: Path | None) -> np.ndarray:
     """Seconds (deciding and settling, by the clock and of the processor, requests); the first tenth is left out."""
     features = WordHash(32, constant=5.0)
     rule = PrimalDual(
@@ -39,7 +39,7 @@ def measure(models: int, texts: list[str], journal: Path | None) -> np.ndarray:
     )
     costs, rng = np.linspace(0.01, 1.0, models), np.random.default_rng(1)
     seconds = np.empty((2, 2, REQUESTS))
-    with Chooser(rule, journal=journal, fsync=False) as chooser:
+    with Chooser(rule) if path is None else Chooser.open(path, rule, durability="relaxed") as chooser:
         for t, text in enumerate(texts):
             start = now()
             choice = chooser.act(features(text), costs=costs)
@@ -61,7 +61,7 @@ def main() -> None:
     sys.stdout.write(f"{'':<34}" + f"{'median':>8}{'p99':>8}{'processor':>11}" * 2 + "\n")
     with TemporaryDirectory() as folder:
         for models in (2, 9):
-            for name in ("", ", journal"):
+            for name in ("", ", SQLite"):
                 gc.collect()
                 line = f"{f'{models} models{name}':<34}"
                 for clock, processor in measure(models, texts, Path(folder) / f"{models}" if name else None):

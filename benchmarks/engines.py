@@ -1,6 +1,6 @@
-"""The compiled engine beside the reference engine: microseconds per round, one learner, and what compiling costs.
+"""The compiled engine compared with the reference engine: microseconds per round, and the time of compiling.
 
-Doubly-stochastic matrices, p = 8, the same generated stream for both, its generation included.
+Doubly-stochastic matrices, p = 8. The times include the generation of the stream.
 
     python benchmarks/engines.py
 """
@@ -40,7 +40,7 @@ def main() -> None:
                 found.append(seconds(engine, rounds, learner, problem, seeds))
         numpy, jax = (1e6 * statistics.median(found) / rounds for found in times.values())
         print(f"{learners:>9}{rounds:>9}{numpy:>11.1f}{jax:>9.2f}{numpy / jax:>14.1f}")
-    print("to reach: at least 10 times faster for one learner")
+    print("target: at least 10 times faster for one learner")
 
 
 if __name__ == "__main__":

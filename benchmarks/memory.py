@@ -1,4 +1,4 @@
-"""Peak memory of a run as the number of rounds grows: it must not.
+"""Peak memory of a run against the number of rounds, which must not increase it.
 
 python benchmarks/memory.py
 """
@@ -21,7 +21,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 
 
 def peak_megabytes(rounds: int, engine: str) -> float:
-    """Peak resident memory of a fresh process that plays so many rounds."""
+    """Return the peak resident memory of a new process that runs this many rounds."""
     code = ONE_RUN.replace("ROUNDS", str(rounds)).replace("ENGINE", repr(engine))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     unit = 2**20 if sys.platform == "darwin" else 2**10  # bytes there, kilobytes elsewhere

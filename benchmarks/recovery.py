@@ -1,15 +1,17 @@
-"""How long a live learner takes to come up again, how much its journal grows, and how long a request waits meanwhile.
+"""Time the restart of a live learner and of a chooser after a kill.
 
-"recovery" is the worst moment: a journal just before its checkpoint, by the defaults. "waited" is the longest of all
-asks and tells, without fsync, in a run with some checkpoints; "beside" the longest in one without any: what the
-machine does by itself.
+    python benchmarks/recovery.py [ROUNDS]
 
-    python benchmarks/recovery.py
+A child plays ROUNDS rounds (100,000 by default), leaves 1,000 of them open, and is killed. "recovery" is the time of
+`open` in the parent, with the write-ahead log as the child left it.
 """
 
 from __future__ import annotations
 
+import os
+import signal
 import statistics
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -18,55 +20,40 @@ import numpy as np
 
 from longterm import AOGD, LiveLearner, Problem, observe
 from longterm.constraints import L2Budget
-from longterm.live.checkpoints import CHECKPOINT_AFTER
 from longterm.losses import SquaredDistance
 from longterm.sets import Ball
 
 OPEN = 1000
-"""Rounds in flight: a checkpoint writes the decision of each."""
 
 
 def main() -> None:
-    print("     d  bytes a round  records  recovery s  checkpoints   waited  beside ms")
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
+    print(f"{'d':>6}{'rounds':>10}{'database MB':>13}{'log MB':>9}{'recovery ms':>13}")
     for d in (2, 10, 1000):
         problem = Problem(Ball(d), SquaredDistance(d, targets=Ball(d)), L2Budget(d, budget=0.5))
-        learner = AOGD.for_problem(problem)
-        told = observe(problem, np.zeros(d), [np.eye(d)[0]])
-        with tempfile.TemporaryDirectory() as name:
-            path, records = Path(name) / "journal", CHECKPOINT_AFTER[0]
-            with LiveLearner(learner, problem, journal=path, fsync=False, checkpoint_after=None) as live:
-                while live._recorded.memory.sequence < records and path.stat().st_size < CHECKPOINT_AFTER[1]:
+        learner, told = AOGD.for_problem(problem), observe(problem, np.zeros(d), [np.eye(d)[0]])
+        options = {"max_in_flight": 2 * OPEN, "expire_after": 10 * OPEN}
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "service.db"
+            child = os.fork()
+            if child == 0:
+                live = LiveLearner.open(path, learner, problem, durability="relaxed", **options)  # type: ignore[arg-type]
+                for _ in range(rounds):
                     live.tell(live.ask(), told)
-                records = live._recorded.memory.sequence
-            size = path.stat().st_size
-            recovery = []
-            for _ in range(3):
+                for _ in range(OPEN):
+                    live.ask()
+                os.kill(os.getpid(), signal.SIGKILL)
+            os.waitpid(child, 0)
+            sizes = [Path(f"{path}{end}").stat().st_size / 1e6 for end in ("", "-wal")]
+            times = []
+            for _ in range(5):
                 begin = time.perf_counter()
-                LiveLearner(learner, problem, journal=path, fsync=False).close()
-                recovery.append(time.perf_counter() - begin)
-            waited, checkpoints = longest(learner, problem, told, Path(name) / "short", 2000)
-            beside, _ = longest(learner, problem, told, Path(name) / "long", None)
-        seconds, size_of_a_round = statistics.median(recovery), 2 * size / records
-        print(
-            f"{d:>6}{size_of_a_round:>15.0f}{records:>9}{seconds:>12.2f}{checkpoints:>13}{waited:>9.1f}{beside:>11.1f}"
-        )
-
-
-def longest(learner: AOGD, problem: Problem, told: object, path: Path, after: int | None) -> tuple[float, int]:
-    """Milliseconds of the longest call, and how many checkpoints there were."""
-    worst, starts = 0.0, set()
-    options = {"fsync": False, "max_in_flight": 2 * OPEN, "expire_after": 10 * OPEN, "checkpoint_after": after}
-    with LiveLearner(learner, problem, journal=path, **options) as live:  # type: ignore[arg-type]
-        for _ in range(OPEN):
-            live.ask()
-        for _ in range(6000):
-            begin = time.perf_counter_ns()
-            token = live.ask()
-            middle = time.perf_counter_ns()
-            live.tell(token, told)  # type: ignore[arg-type]
-            worst = max(worst, middle - begin, time.perf_counter_ns() - middle)
-            starts.add(live._recorded.journal.start.sequence)  # type: ignore[union-attr]
-    return worst / 1e6, len(starts) - 1
+                live = LiveLearner.open(path, learner, problem, **options)  # type: ignore[arg-type]
+                times.append(time.perf_counter() - begin)
+                if len(times) == 5:
+                    live.close()
+            recovery = max(times[0], statistics.median(times))
+        print(f"{d:>6}{rounds:>10}{sizes[0]:>13.1f}{sizes[1]:>9.1f}{1e3 * recovery:>13.1f}")
 
 
 if __name__ == "__main__":

@@ -1,13 +1,11 @@
-"""Microseconds per round of A-OGD on doubly-stochastic matrices, p = 8, beside hand-written NumPy.
+"""Microseconds per round of A-OGD on doubly-stochastic matrices, p = 8, compared with hand-written NumPy.
 
-Two hand-written loops, both batched over learners as ours is and both without any check:
-"update" does what the algorithm needs and nothing else; "update + sums" also keeps the totals that a
-trace keeps. Ours does all that, checks every round, and can be read. All are timed in turn, several
-times; medians are reported.
+Both hand-written loops are batched over learners and have no checks. "update" computes the algorithm only;
+"update + sums" also computes the totals of a trace. All loops are timed in turn, several times; medians are printed.
 
     python benchmarks/rounds.py
 
-Then hedged cuts beside A-OGD on the arena's problems, one learner each, in the same loop: the best of several, in turn.
+Then hedged cuts are compared with A-OGD on the arena's problems, one learner each: the best of several runs in turn.
 """
 
 from __future__ import annotations
@@ -45,7 +43,7 @@ ARENA = (
 
 
 def by_hand(targets: np.ndarray, learners: int, *, sums: bool) -> np.ndarray:
-    """A-OGD on the doubly-stochastic problem in bare NumPy, `learners` at once."""
+    """Run A-OGD on the doubly-stochastic problem in plain NumPy, `learners` at once."""
     p, d = SIZE, SIZE * SIZE
     R, beta, ones = np.sqrt(p), np.full(learners, 2 / 3), np.ones(p)
     G = 2 * R
@@ -75,7 +73,7 @@ def by_hand(targets: np.ndarray, learners: int, *, sums: bool) -> np.ndarray:
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """Of the processor, so that what else the machine does is not counted."""
+    """Return the processor time of a call."""
     begin = time.thread_time()
     work()
     return time.thread_time() - begin
@@ -107,12 +105,12 @@ def main() -> None:
             f"{learners:>9}{ours:>12.1f}{ours / learners:>9.2f}"
             f"{update:>11.1f}{ours / update:>8.2f}{sums:>11.1f}{ours / sums:>8.2f}"
         )
-    print("to reach: ratio to the update at most 4 for one learner, at most 1.5 for a thousand")
+    print("target: ratio to the update at most 4 for one learner, at most 1.5 for a thousand")
     hedged_beside_aogd()
 
 
 def hedged_beside_aogd(rounds: int = 500) -> None:
-    """A round of hedged cuts in rounds of A-OGD."""
+    """Print the time of a round of hedged cuts relative to A-OGD."""
     row = np.random.default_rng(0).standard_normal((1, 10))
     box = Problem(Box.cube(10, -1.0, 1.0), Linear(10), Affine(row, [0.1]))
     scenarios: dict[str, tuple[Problem, Stream]] = {
@@ -137,11 +135,11 @@ def hedged_beside_aogd(rounds: int = 500) -> None:
         g = problem.constraint
         kind = f"{'curved' if not (g.parameters or g.is_affine) else 'affine'}, {g.count}"
         print(f"{name:<32}{kind:>10}{plain:>9.1f}{hedged:>9.1f}{hedged / plain:>8.2f}")
-    print("to reach: ratio at most 3")
+    print("target: ratio at most 3")
 
 
 def fair_logistic_on_random_rows() -> tuple[Problem, Stream]:
-    """The arena's curved problem with several constraints, on rows of the size of a9a's: no download."""
+    """Return fair logistic regression on random rows of the size of a9a."""
     rng = np.random.default_rng(0)
     features = (rng.random((2000, 121)) < 0.11).astype(np.float64)
     sensitive, labels = rng.integers(0, 2, 2000), rng.choice([-1.0, 1.0], 2000)

@@ -249,24 +249,29 @@ def return_table(
 
 def figure(found: dict[str, list[float]], shares: Sequence[float], slacks: dict[str, FloatArray], out: Path) -> Path:
     """Shares of hindsight by budget, and the slack of the return over time, without a budget and with one."""
-    from longterm.report.style import look, plain_log_ticks, publication_style
+    from longterm.report.style import curve_style, publication_style, set_plain_ticks
 
     with publication_style() as plt:
         drawing, (left, *panels) = plt.subplots(1, 3, figsize=(11, 4.2), layout="constrained")
         for n, (name, values) in enumerate(found.items()):
             left.plot(
-                shares, [100 * v for v in values], color=look(n).colour, marker=look(n).marker, markersize=5, label=name
+                shares,
+                [100 * v for v in values],
+                color=curve_style(n).colour,
+                marker=curve_style(n).marker,
+                markersize=5,
+                label=name,
             )
         left.set(xscale="log", xlabel="budget, share of the log's price", ylabel="value, % of hindsight")
         left.set_title("first price")
-        plain_log_ticks(left.xaxis)
+        set_plain_ticks(left.xaxis)
         rules = list(dict.fromkeys(name.split(", ")[0] for name in slacks))
         targets = list(dict.fromkeys(name.split(", ")[1] for name in slacks))
         for name, slack in slacks.items():
             rule, target, budget = name.split(", ")
             panel = panels[budget != "budget none"]
             dashes = ("-", "--", ":", "-.")[targets.index(target) % 4]
-            line = {"color": look(rules.index(rule)).colour, "linestyle": dashes}
+            line = {"color": curve_style(rules.index(rule)).colour, "linestyle": dashes}
             every = max(len(slack) // 2000, 1)  # more points than pixels only take time
             panel.plot(np.arange(len(slack))[::every], slack[::every], linewidth=1.0, label=f"{rule}, {target}", **line)
             panel.set_title("return on spend, " + ("no budget" if budget == "budget none" else budget))

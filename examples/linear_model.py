@@ -27,7 +27,7 @@ from sklearn.linear_model import SGDClassifier
 from longterm.data import Labelled, load, load_sample
 from longterm.errors import DataError
 from longterm.linear_model import BudgetLinearLearner
-from longterm.report.style import plain_log_ticks, publication_style
+from longterm.report.style import publication_style, set_plain_ticks
 
 BLOCK = 100
 GRID: tuple[float, ...] = tuple(10.0 ** (k / 4) for k in range(-24, -3))
@@ -185,7 +185,7 @@ def _draw_row(axes: Any, comparison: Comparison) -> None:
     size.set(title="size of the model", xlabel="rows", ylabel="‖x‖₁ + ½‖x‖²", yscale="log")
     top = max(float(np.median(curve.size)) for curve, *_ in lines)
     size.set_ylim(budget / 5, 3 * max(top, budget))
-    plain_log_ticks(size.yaxis)
+    set_plain_ticks(size.yaxis)
     size.annotate("budget", (0.99, budget), xycoords=("axes fraction", "data"), ha="right", va="bottom", size=8)
     _draw_grid(grid, comparison)
 
@@ -205,7 +205,7 @@ def _draw_grid(axis: Any, comparison: Comparison) -> None:
     axis.set_ylim(best - 0.02, 1.1 * np.log(2))
     title = "every α of the grid, and ours"
     axis.set(title=title, xlabel="size of the last model", ylabel="mean log-loss", xscale="log")
-    plain_log_ticks(axis.xaxis)
+    set_plain_ticks(axis.xaxis)
 
 
 def main(

@@ -42,7 +42,7 @@ from longterm.pacing import (
     play,
     synthetic_auctions,
 )
-from longterm.report.style import plain_log_ticks, publication_style, save_figure
+from longterm.report.style import publication_style, save_figure, set_plain_ticks
 from pacing_baselines import PriceMixture, ProportionalController, tuned_controller
 
 LOG = "ipinyou_2997_test.theta.txt.gz"
@@ -300,7 +300,7 @@ def figure(found: PacingStudy, title: str, folder: Path, k: int) -> list[Path]:
         budgets.set_title("Regret against hindsight, all budgets")
         budgets.set_xticks(shares, [f"1/{round(1 / share)}" for share in shares], minor=False)
         budgets.minorticks_off()
-        plain_log_ticks(budgets.yaxis)
+        set_plain_ticks(budgets.yaxis)
         for axis in (spend, price, clicks, budgets):
             axis.grid(visible=True, alpha=0.3)
         for axis in (spend, price, clicks):

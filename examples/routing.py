@@ -352,7 +352,7 @@ def scores_of(results: list[Result], method: str, share: float) -> NDArray[Any]:
 
 def figure(prompts: Prompts, results: list[Result], shares: Sequence[float], methods: Sequence[str], out: Path) -> Path:
     """Quality against money for each method, and the price over time."""
-    from longterm.report.style import look, plain_log_ticks, publication_style
+    from longterm.report.style import curve_style, publication_style, set_plain_ticks
 
     with publication_style() as plt:
         drawing, (left, right) = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained")
@@ -360,7 +360,11 @@ def figure(prompts: Prompts, results: list[Result], shares: Sequence[float], met
         cheapest = float(means[int(prompts.table.costs[0].argmin())])
         for k, method in enumerate(methods):
             scores = [np.mean([r.quality for r in results if r.method == method and r.share == s]) for s in shares]
-            line = {"color": look(k).colour, "marker": look(k).marker, "linewidth": 2.2 if method == "thompson" else 1}
+            line = {
+                "color": curve_style(k).colour,
+                "marker": curve_style(k).marker,
+                "linewidth": 2.2 if method == "thompson" else 1,
+            }
             left.plot(shares, scores, label=method, markersize=5, **line)
         left.plot([0, 1], [cheapest, float(means.max())], "k:", linewidth=0.8, label="random mix")
         for name in ceilings(prompts, shares[0]):
@@ -371,10 +375,10 @@ def figure(prompts: Prompts, results: list[Result], shares: Sequence[float], met
             shown = "thompson" if "thompson" in methods else methods[0]
             own = next(r for r in results if r.method == shown and r.share == share)
             scale = float(prompts.excess[:, prompts.best].mean())
-            right.plot(own.prices * scale, color=look(k).colour, label=f"budget {share:g}", linewidth=0.8)
+            right.plot(own.prices * scale, color=curve_style(k).colour, label=f"budget {share:g}", linewidth=0.8)
         right.set(xlabel="request", ylabel="score asked for the mean extra cost", title="price of money", yscale="log")
         right.set_ylim(bottom=max(right.get_ylim()[0], 1e-4))  # where money is left over its price falls for ever
-        plain_log_ticks(right.yaxis)
+        set_plain_ticks(right.yaxis)
         # Below the panels: a legend inside would lie on the curves.
         drawing.legend(*left.get_legend_handles_labels(), loc="outside lower left", ncols=4, fontsize=8, frameon=False)
         prices = right.get_legend_handles_labels()

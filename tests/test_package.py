@@ -16,10 +16,10 @@ PINS = Path(__file__).parents[1] / "constraints.txt"
 IMPORT_EVERYTHING_OF_THE_CORE = """
 import importlib, pkgutil, sys
 allowed = {"longterm", "numpy", "scipy", "array_api_compat"}
-of_extras = ("longterm.experiments", "longterm.engines.compiled", "longterm.autodiff", "longterm.live.fleet_jax")
+of_extras = ("longterm.experiments", "longterm.engines.compiled", "longterm.autodiff", "longterm.service.fleet_jax")
 of_extras += ("longterm.engines.device_", "longterm.__main__", "longterm.cli", "longterm.report")
 of_extras += ("longterm.linear_model", "longterm.compat.litellm_router", "longterm.pacing.compiled")
-of_extras += ("longterm.compat.", "longterm.live.fleet_rounds")
+of_extras += ("longterm.compat.",)
 of_extras += ("longterm._numba",)
 
 class OnlyAllowed:

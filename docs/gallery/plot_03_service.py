@@ -2,9 +2,9 @@
 A learner in a web service: late feedback, kill −9, several workers
 ===================================================================
 
-Assumes the core alone, and matplotlib for the figure. One process holds the learner and answers ``/ask`` and ``/tell``; any number of
-web workers send to it. ``ask`` gives a decision and a token; its text travels with the request, and ``tell`` comes when it comes.
-With a journal nothing that was acknowledged is lost when the process is killed.
+Assumes the core alone, and matplotlib for the figure. A process answers ``/ask`` and ``/tell``; any number of web workers
+send to it. ``ask`` gives a decision and a token, whose text travels with the request. ``tell`` comes later. The state lives
+in a database, so nothing that was acknowledged is lost when the process is killed.
 """
 
 import json
@@ -29,7 +29,7 @@ from longterm.errors import AlreadyToldError
 from longterm.problems import two_dimensional
 
 problem = two_dimensional()  # stay near targets in the unit disc, with x₁ ≤ ¼ in the long run
-live = LiveLearner.open("learner.snapshot", AOGD.for_problem(problem), problem, journal="learner.journal")
+live = LiveLearner.open("service.db", AOGD.for_problem(problem), problem)
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -61,7 +61,7 @@ folder = Path(tempfile.mkdtemp())
 
 
 def start():
-    """Bring the service up, the first time and every time after; its journal is in the folder."""
+    """Start the service. Its database is in the folder."""
     process = subprocess.Popen([sys.executable, "service.py"], cwd=folder, stdout=subprocess.PIPE, text=True)
     with process.stdout as printed:
         return process, int(printed.readline())
@@ -121,5 +121,5 @@ axis.set(xlabel="request of the worker", ylabel="x₁, as decided")
 axis.legend()
 
 # %%
-# One process at a time has a journal open; a second is refused, with the number of the process that has it. Workers that are
-# processes, in gunicorn for example, do as the threads do here. Next: :doc:`/live`, with what late feedback costs.
+# Several processes may open the same database, as workers of gunicorn do: they share one learner. Next: :doc:`/live`, with
+# the cost of late feedback.

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from longterm.engines.trace import Trace
     from longterm.errors import InputError, LongtermError
     from longterm.learners import AOGD, Feedback, HedgedCuts, Learner, observe
-    from longterm.live import Fleet, LiveLearner, Token
     from longterm.problems import Problem
+    from longterm.service import Fleet, LiveLearner, Token
     from longterm.theory import Constants, Counterexample, SlaterPoint, challenge, find_slater_point
 
 __version__ = "0.1.0"
@@ -32,12 +32,12 @@ _SUBPACKAGES = (
     "hindsight",
     "learners",
     "linear_model",
-    "live",
     "losses",
     "pacing",
     "problems",
     "projections",
     "report",
+    "service",
     "sets",
     "storage",
     "streams",
@@ -76,15 +76,15 @@ _EXPORTS = {
     "Constants": "theory",
     "Counterexample": "theory",
     "Feedback": "learners",
-    "Fleet": "live",
+    "Fleet": "service",
     "HedgedCuts": "learners",
     "InputError": "errors",
     "Learner": "learners",
-    "LiveLearner": "live",
+    "LiveLearner": "service",
     "LongtermError": "errors",
     "Problem": "problems",
     "SlaterPoint": "theory",
-    "Token": "live",
+    "Token": "service",
     "Trace": "engines",
     "challenge": "theory",
     "compare": "engines",

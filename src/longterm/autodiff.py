@@ -77,11 +77,6 @@ def loss_from_jax(
         Example parameters for the probes: a stream, whose first rounds are used, or one array for each parameter, with
         a round in each row. By default random ones are tried, and those for which the function is not convex skipped.
 
-    Returns
-    -------
-    CustomLoss
-        The loss, with JAX's gradient.
-
     Raises
     ------
     InputError
@@ -128,19 +123,12 @@ def constraint_from_jax(
         x, parameters ↦ g(x), for x of shape (..., d).
     over : Set
         The set on which the bounds hold and kinks are probed.
-    gradient_bound : float
-        A bound on ‖∇g‖₂.
-    value_bound : float
-        A bound on |g|.
+    gradient_bound, value_bound : float
+        Bounds on ‖∇g‖₂ and |g|.
     parameters : mapping of str to tuple of int, optional
         The names and shapes of the parameters of a round.
     examples : Stream or sequence of array_like, optional
         As for `loss_from_jax`.
-
-    Returns
-    -------
-    CustomConstraint
-        The constraint, with JAX's gradient.
 
     Raises
     ------

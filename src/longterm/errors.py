@@ -134,10 +134,6 @@ class OverspentWarning(UserWarning):
     """A pacer was charged more than its remaining budget. The charge is recorded and bidding stops."""
 
 
-class SharedBudgetWarning(UserWarning):
-    """Several choosers without a common journal spend the same budget, each the whole of it."""
-
-
 class HorizonWarning(UserWarning):
     """More requests come than a rule was made for. Its caps still hold."""
 
@@ -186,13 +182,13 @@ class InUseError(LongtermError, RuntimeError):
         super().__init__(f"{what}. {remedy}.")
 
 
-class SnapshotError(LongtermError):
-    """A snapshot file that cannot be used. Neither the file nor any learner was changed.
+class StorageError(LongtermError):
+    """A file or database that cannot be used. Neither it nor any object was changed.
 
     Attributes
     ----------
-    path : the file.
-    reason : one or two words: "truncated", "corrupted", "foreign", "newer", "another learner", "missing", …
+    path : the file or URL.
+    reason : one or two words: "truncated", "corrupted", "foreign", "busy", "another learner", "missing", …
     remedy : how to correct it.
     """
 
@@ -203,5 +199,12 @@ class SnapshotError(LongtermError):
         super().__init__(f"{path} ({reason}): {what}. {remedy}.")
 
 
-class JournalError(SnapshotError):
-    """A journal that cannot be read or written."""
+class SnapshotError(StorageError):
+    """A snapshot file that cannot be used."""
+
+
+class DatabaseError(StorageError):
+    """A database that cannot be used, or not now.
+
+    The call that raised it has not happened, unless the connection broke while its transaction was committed.
+    """

@@ -6,8 +6,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from html import escape
-from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Literal, TextIO
 
@@ -17,7 +15,6 @@ Callback = Callable[[int, int | None], None]
 Progress = Callback | Literal["auto"] | None
 
 SECONDS_BETWEEN_LINES = 5.0
-SECONDS_BETWEEN_DRAWINGS = 0.2
 
 
 def _ignore(done: int, total: int | None) -> None:
@@ -33,7 +30,7 @@ def reporter(
     Parameters
     ----------
     progress : callable, "auto" or None
-        The user's callback, or None. With "auto", a bar in a notebook or, if `rich` is installed, on a terminal.
+        The user's callback, or None. With "auto", a bar on a terminal or in a notebook, if `rich` is installed.
     title : str
     unit : str
         The unit that is counted.
@@ -48,12 +45,10 @@ def reporter(
     if progress is not None and progress != "auto":
         yield progress
         return
-    terminal = (sys.stderr if lines is None else lines).isatty() and find_spec("rich") is not None
-    if progress == "auto" and terminal:
+    shows_bar = (sys.stderr if lines is None else lines).isatty() or (lines is None and in_notebook())
+    if progress == "auto" and shows_bar and find_spec("rich") is not None:
         with _bar(title, unit) as bar:
             yield bar
-    elif progress == "auto" and lines is None and in_notebook():
-        yield Notebook(title, unit)
     else:
         yield Lines(title, unit, lines) if progress == "auto" and lines is not None else _ignore
 
@@ -83,32 +78,9 @@ def in_notebook() -> bool:
     return shell is not None and hasattr(shell, "kernel")
 
 
-class Notebook:
-    """A progress bar below the cell of a notebook."""
-
-    def __init__(self, title: str, unit: str, clock: Callable[[], float] = time.monotonic) -> None:
-        self._title, self._unit, self._clock = title, unit, clock
-        self._drawn = float("-inf")
-        self._handle: Any = None
-
-    def __call__(self, done: int, total: int | None) -> None:
-        now = self._clock()
-        if done != total and now - self._drawn < SECONDS_BETWEEN_DRAWINGS:
-            return
-        self._drawn = now
-        show: Any = import_module("IPython.display")
-        share = "" if total is None else f' value="{done}" max="{total}"'
-        of = "" if total is None else f" of {total:,}"
-        page = show.HTML(f"{escape(self._title)} <progress{share}></progress> {done:,}{of} {escape(self._unit)}")
-        if self._handle is None:
-            self._handle = show.display(page, display_id=True)
-        else:
-            self._handle.update(page)
-
-
 @contextmanager
 def _bar(title: str, unit: str) -> Iterator[Callback]:
-    """Yield the callback of a bar on the terminal."""
+    """Yield the callback of a bar."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
@@ -121,7 +93,7 @@ def _bar(title: str, unit: str) -> Iterator[Callback]:
         TimeRemainingColumn(),
     )
     begin = time.monotonic()
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Bar(*columns, console=None if in_notebook() else Console(stderr=True), transient=True) as bar:
         task = bar.add_task(title, total=None, rate="")
 
         def show(done: int, total: int | None) -> None:

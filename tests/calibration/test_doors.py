@@ -35,6 +35,9 @@ def test_intervals_cover_overall_and_in_new_groups(symmetric):
     assert set(intervals.coverage) == {"", "weekday", "weekend"}
     assert all(abs(share - 0.9) < 0.03 for share in intervals.coverage.values())
     assert abs(intervals.error[""]) < 20
+    bound, error = intervals.bound(), list(intervals.error.values())
+    assert np.all(bound.lower <= error)
+    assert np.all(error <= bound.upper)
 
 
 def test_late_and_skipped_outcomes():
@@ -61,6 +64,8 @@ def test_wrong_input_leaves_the_intervals_as_they_were():
             call()
     assert intervals.open_rounds == 1
     intervals.tell(interval, 1.0)
+    with pytest.raises(InputError, match="not open"):
+        intervals.tell(interval, 1.0)
     assert float(intervals.state.told) == 1
 
 
@@ -107,8 +112,32 @@ def test_levels_never_cross_and_are_calibrated():
         misses += score > asked.threshold
         state = levels.tell(state, asked, score)
     np.testing.assert_allclose(misses / 1500, [0.3, 0.2, 0.05], atol=0.02)
+    assert np.all(levels.rule.excess(state) <= levels.bound(state).upper)
+    assert np.all(levels.rule.excess(state) >= levels.bound(state).lower)
     with pytest.raises(InputError, match="decrease"):
         Levels((0.05, 0.2))
+
+
+@pytest.mark.parametrize("delay", [0, 9])
+@pytest.mark.parametrize("kind", ["above the lowest", "below the highest", "between", "scales"])
+def test_levels_keep_their_bound_against_adversaries(kind, delay):
+    rng, levels = np.random.default_rng(6), Levels((0.4, 0.3, 0.05))
+    state, waiting = levels.init((8,)), []
+    for t in range(400):
+        asked = levels.ask(state, open_rounds=len(waiting))
+        q = np.where(np.isfinite(asked.threshold), asked.threshold, 1.0)
+        score = {
+            "above the lowest": q[:, 0] + 0.01,
+            "below the highest": q[:, 2] - 0.01,
+            "between": np.where(t % 3 == 0, q[:, 1], 0.5 * (q[:, 0] + q[:, 2])),
+            "scales": 10.0 ** rng.integers(-3, 3, 8) * rng.standard_normal(8),
+        }[kind]
+        waiting.append((asked, np.clip(score, -1e90, 1e90)))
+        if len(waiting) > delay:
+            state = levels.tell(state, *waiting.pop(int(rng.integers(len(waiting)))))
+        excess, bound = levels.rule.excess(state), levels.bound(state)
+        assert np.all(excess <= bound.upper + 1e-7)
+        assert np.all(excess >= bound.lower - 1e-7)
 
 
 def test_panel_of_series_with_two_steps_ahead():

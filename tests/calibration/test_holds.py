@@ -1,5 +1,7 @@
 """Holds: the identity of the theorem, random and adversarial costs."""
 
+import json
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -36,6 +38,18 @@ def test_worst_case_until_warm():
     holds.update("m", 1.0)
     assert holds.predict("m", largest=3.0) < 1.1
     assert holds.predict("m", largest=0.5) == 0.5
+
+
+def test_saved_holds_go_on_the_same():
+    holds, rng = ExcessHold(0.05, warm_up=3), np.random.default_rng(1)
+    for cost in rng.lognormal(size=20):
+        holds.update("a", float(cost))
+        holds.update(("b", 2), 2.0 * float(cost))
+    again = ExcessHold.from_dict(json.loads(json.dumps(holds.to_dict())))
+    for one in (holds, again):
+        one.update(("b", 2), 5.0)
+    assert again.predict(("b", 2)) == holds.predict(("b", 2))
+    assert again.bound("a") == holds.bound("a")
 
 
 @pytest.mark.parametrize("settings", [{"share": 1.0}, {"share": 0.0}, {"step": 1.5}])

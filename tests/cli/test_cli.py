@@ -33,7 +33,7 @@ def _here(tmp_path, monkeypatch):
 
 @pytest.fixture
 def reports(monkeypatch):
-    """In the place of figures and pages, which have tests of their own: what was asked for."""
+    """Replace figures and pages, which have their own tests, by a list of the calls."""
     asked = []
     fake = ModuleType("longterm.report")
     fake.write_figures = lambda result, folder: asked.append((result.name, Path(folder))) or []
@@ -65,7 +65,7 @@ def test_reproduce_writes_results_figures_and_one_page(reports, capsys):
 
 
 @pytest.mark.slow
-def test_each_experiment_takes_the_curves_that_it_has(reports):
+def test_each_experiment_runs_the_curves_that_it_has(reports):
     words = ["--learners", "Convex A-OGD", "strongly-convex-a-ogd", "--rho", "5", *QUICK]
     assert main(["reproduce", "dsm", "sample", *words]) == 0
     for name, curves in (("dsm", ["Convex A-OGD", "Strongly convex A-OGD"]), ("sample", ["Convex A-OGD"])):
@@ -75,7 +75,7 @@ def test_each_experiment_takes_the_curves_that_it_has(reports):
 
 
 @pytest.mark.slow
-def test_a_page_that_cannot_be_written_is_said(capsys, monkeypatch):
+def test_a_page_that_cannot_be_written_is_an_error(capsys, monkeypatch):
     monkeypatch.setattr("longterm.report.write_figures", lambda *of: [])
     Path("plain").touch()
     assert main([*OWN, "--out", "mine", "--no-report"]) == 0
@@ -83,7 +83,7 @@ def test_a_page_that_cannot_be_written_is_said(capsys, monkeypatch):
     assert capsys.readouterr().err.splitlines()[-1].startswith("longterm: [Errno")
 
 
-def test_all_is_the_papers_three(reports, capsys):
+def test_all_means_the_papers_three_experiments(reports, capsys):
     assert main(["reproduce", "all", *QUICK, "--backend", "nothing"]) == 2
     assert main(["reproduce", "all", "sample", "--sequences", "0"]) == 2
     assert "sequences: 0 is not a whole number" in capsys.readouterr().err
@@ -162,7 +162,7 @@ def test_mistakes_are_one_message_and_exit_code_2(words, match, capsys):
         ["reproduce", "dsm", "--rounds", "many"],
     ],
 )
-def test_what_cannot_be_parsed_exits_with_2(words, capsys):
+def test_invalid_words_exit_with_2(words, capsys):
     with pytest.raises(SystemExit) as left:
         main(words)
     assert left.value.code == 2
@@ -171,7 +171,7 @@ def test_what_cannot_be_parsed_exits_with_2(words, capsys):
 @pytest.mark.parametrize(
     "command", [[], ["reproduce"], ["run"], ["report"], ["data"], ["data", "fetch"], ["catalogue"]]
 )
-def test_help_teaches(command, capsys):
+def test_help_has_examples(command, capsys):
     with pytest.raises(SystemExit) as left:
         main([*command, "--help"])
     assert left.value.code == 0
@@ -198,10 +198,12 @@ def test_the_catalogue_is_shown(capsys):
     printed = capsys.readouterr().out
     assert "aogd(steps='convex', beta=" in printed
     assert "budgeted_logistic(data='sample'" in printed
+    assert main(["catalogue", "budgeted_logistic"]) == 0
+    assert re.search(r"drop: text.*\n +Columns to leave out, separated by commas", capsys.readouterr().out)
 
 
 @pytest.mark.parametrize(("line", "wanted"), [("longterm ar", "arena"), ("longterm run --lea", "--learners")])
-def test_a_shell_completes(line, wanted, capsys):
+def test_bash_completes_commands_and_options(line, wanted, capsys):
     bash = shutil.which("bash") or pytest.skip("needs bash")
     with pytest.raises(SystemExit):
         main(["--completion", "bash"])
@@ -252,7 +254,7 @@ def test_no_sequences_are_refused_with_a_number_that_would_do(command, capsys, t
     assert "1 or more" in capsys.readouterr().err
 
 
-def test_an_interrupt_and_a_missing_extra_are_said(monkeypatch, capsys):
+def test_an_interrupt_and_a_missing_extra_have_messages(monkeypatch, capsys):
     import longterm.cli.reproduce as module
 
     def stop(*arguments, **options):
@@ -279,7 +281,7 @@ NEEDS_MORE = re.compile(r"\ball\b|ijcnn1|dask|ray")
 """The network, minutes, or a cluster: these are only parsed here. The data's have a test above."""
 
 
-def test_every_command_of_the_docs_is_one(monkeypatch):
+def test_every_command_of_the_docs_parses(monkeypatch):
     from longterm.cli import parse
 
     assert len(COMMANDS) >= 12
@@ -295,8 +297,8 @@ def test_the_commands_of_the_docs_run(reports, capsys):
     for line in COMMANDS:
         if not NEEDS_MORE.search(line):
             words = shlex.split(line, comments=True)[1:]
-            slow = words[0] == "reproduce"
-            assert main([*words, *(QUICK if slow else [])]) == 0, capsys.readouterr().err
+            options = {"reproduce": QUICK, "run": ["--workers", "1"]}.get(words[0], [])
+            assert main([*words, *options]) == 0, capsys.readouterr().err
     assert Path("quick/summary.json").read_bytes() == Path("again/summary.json").read_bytes()
 
 

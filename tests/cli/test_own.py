@@ -74,7 +74,7 @@ def test_did_you_mean(capsys, folder, words, meant):
     assert f"did you mean {meant}?" in capsys.readouterr().err
 
 
-def test_an_arena_grows_and_a_bug_is_one_line(capsys, folder):
+def test_learners_are_added_to_an_arena_and_an_error_is_one_line(capsys, folder):
     first = [*ARENA, "--learners", "aogd", "--problems", "doubly_stochastic size=3"]
     assert main(first) == 0
     folder_runs = Path("a/runs")
@@ -92,7 +92,7 @@ def test_an_arena_grows_and_a_bug_is_one_line(capsys, folder):
 
 
 @pytest.mark.slow
-def test_a_run_grows_and_takes_a_csv(capsys, folder, tmp_path):
+def test_learners_are_added_to_a_run_on_a_csv(capsys, folder, tmp_path):
     rng = np.random.default_rng(0)
     rows = rng.standard_normal((60, 2))
     lines = "".join(f"C{n},{a:.6f},{50 * b:.6f},{'yes' if a > 0 else 'no'}\n" for n, (a, b) in enumerate(rows))
@@ -126,7 +126,7 @@ def test_a_run_grows_and_takes_a_csv(capsys, folder, tmp_path):
 
 
 @pytest.mark.parametrize("end", ["\n", "\r"])
-def test_packed_tables_that_fill_the_memory_are_refused(tmp_path, end, monkeypatch):
+def test_compressed_tables_that_fill_the_memory_are_refused(tmp_path, end, monkeypatch):
     file = tmp_path / "bomb.csv.gz"
     with gzip.open(file, "wb", 1) as stream:
         stream.write(f"a,label{end}1,0{end}".encode())
@@ -148,7 +148,7 @@ def test_packed_tables_that_fill_the_memory_are_refused(tmp_path, end, monkeypat
         load_table(file)
 
 
-def test_packed_parquet_is_looked_at_first(tmp_path):
+def test_the_size_of_compressed_parquet_is_checked_first(tmp_path):
     parquet, arrow = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
     file = tmp_path / "zeros.parquet"
     parquet.write_table(arrow.table({"a": np.zeros(1000), "label": np.arange(1000) % 2}), file)
@@ -157,7 +157,7 @@ def test_packed_parquet_is_looked_at_first(tmp_path):
     assert load_table(file, max_bytes=16_000).features.shape == (1000, 1)
 
 
-def test_frames_are_refused_in_words():
+def test_invalid_frames_are_refused():
     pandas = pytest.importorskip("pandas")
     with pytest.raises(DataError, match=r"no columns that may be the label.*Name it"):
         from_frame(pandas.DataFrame({"a": [1, 2], "b": [0, 1]}))
@@ -195,7 +195,7 @@ def test_empty_cells_are_refused_left_out_or_filled(tmp_path):
         ("age,left\n30,né\n40,yes\n", "is not UTF-8.*Save it as UTF-8"),
     ],
 )
-def test_what_is_no_feature_is_said(tmp_path, text, told):
+def test_columns_without_features_are_reported(tmp_path, text, told):
     file = tmp_path / "odd.csv"
     file.write_text(text, encoding="latin-1")
     with pytest.raises(DataError, match=told):
@@ -237,7 +237,7 @@ def test_parquet(tmp_path, capsys, monkeypatch):
     assert load_table(file).columns == ("age", "plan=basic", "plan=team")
 
 
-def test_fair_logistic_on_a_table_of_ones_own(tmp_path):
+def test_fair_logistic_on_a_users_table(tmp_path):
     file = tmp_path / "people.csv"
     file.write_text("age,sex,plan,left\n30,f,a,no\n40,m,b,yes\n20,f,b,yes\n60,m,a,no\n")
     scenario = scenarios.fair_logistic(str(file), sensitive="sex", label="left", scale=False)
@@ -256,7 +256,7 @@ def test_fair_logistic_on_a_table_of_ones_own(tmp_path):
         scenarios.fair_logistic(str(file), sensitive="plan", label="left")
 
 
-def test_auctions_of_ones_own(tmp_path):
+def test_auctions_from_a_users_file(tmp_path):
     log = tmp_path / "log.csv"
     log.write_text("worth,price,click\n0.5,3,1\n0.25,2,0\n")
     auctions = Auctions.from_csv(log, values="worth")
@@ -293,7 +293,7 @@ def test_pacing_from_the_command_line(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("word", ["[" * 5000, "9" * 6000])
-def test_absurd_words_are_refused_in_a_line(capsys, word):
+def test_absurd_parameters_are_refused_in_one_line(capsys, word):
     assert main(["run", "--problem", "doubly_stochastic size=2", "--learners", f"aogd beta={word}"]) == 2
     told = capsys.readouterr().err
     assert "cannot be read" in told

@@ -88,3 +88,21 @@ def test_bad_rows():
     with pytest.raises(InputError, match="NaN"):
         model.learn_one({"size": float("nan")}, True)
     assert model.predict_proba_one({"size": 1.0}) == {False: 0.5, True: 0.5}
+
+
+def test_online_conformal_covers_overall_and_by_group():
+    from river import compose, linear_model
+
+    from longterm.compat.river import OnlineConformal
+
+    rng = np.random.default_rng(0)
+    model = OnlineConformal(compose.Select("a") | linear_model.LinearRegression(), 0.8, groups=lambda x: [x["day"]])
+    inside = {"weekday": [], "weekend": []}
+    for t in range(1500):
+        x = {"a": rng.normal(), "day": "weekend" if t % 7 > 4 else "weekday"}
+        y = 2.0 * x["a"] + rng.normal() * (4.0 if t % 7 > 4 else 1.0)
+        inside[x["day"]].append(y in model.predict_one(x, with_interval=True))
+        model.learn_one(x, y)
+    assert all(abs(np.mean(values) - 0.8) < 0.03 for values in inside.values())
+    assert isinstance(model.predict_one(x), float)
+    assert model.clone().intervals.state.told == 0

@@ -162,7 +162,7 @@ def test_gradients_of_large_doubly_stochastic_matrices_need_no_table():
     assert np.count_nonzero(found, axis=1).tolist() == [1, 1, 1, p, p, p, p]
 
 
-def test_what_is_affine_says_so():
+def test_affine_constraints_are_recognised():
     g, h = Affine([[1.0, 2.0]], [0.5]), Affine([[3.0, 4.0], [5.0, 6.0]], [1.0, -1.0])
     x = np.array([0.3, -0.2])
     np.testing.assert_allclose(Stack([g, h]).as_affine().values(x), Stack([g, h]).values(x))

@@ -1,4 +1,4 @@
-"""Closed forms that hold a constraint: against CVXPY, against their optimality conditions, zeros exact."""
+"""Proximal steps in closed form: against CVXPY, their optimality conditions, and exact zeros."""
 
 import array_api_strict
 import numpy as np
@@ -72,7 +72,7 @@ def assert_solves(found, x, objective, inside, over):
 
 
 @pytest.mark.parametrize("case", cases())
-def test_the_argmin_is_what_a_solver_finds(case):
+def test_the_argmin_agrees_with_a_solver(case):
     constraint, over = cases()[case]
     x, g, inside = in_cvxpy(constraint, over)
     import cvxpy as cp
@@ -86,7 +86,7 @@ def test_the_argmin_is_what_a_solver_finds(case):
 
 
 @pytest.mark.parametrize("case", ["elastic net, ball", "ℓ1, ball", "pure ridge, ball", "ℓ2, ball"])
-def test_the_penalised_argmin_is_what_a_solver_finds(case):
+def test_the_penalised_argmin_agrees_with_a_solver(case):
     constraint, _ = cases()[case]
     over = Ball(D, 2.0)
     x, g, inside = in_cvxpy(constraint, over)
@@ -204,7 +204,7 @@ def test_problems_without_a_prox_are_refused_before_round_1(make):
         (Ball(D), Affine(np.ones((1, D)), [0.5])),
     ],
 )
-def test_penalised_ftrl_refuses_what_it_has_no_root_for(over, constraint):
+def test_penalised_ftrl_refuses_problems_without_a_root(over, constraint):
     problem = Problem(over, Linear(D), constraint)
     with pytest.raises(InputError, match=Need.PENALTY_PROX.value):
         PenalisedFTRL.for_problem(problem)

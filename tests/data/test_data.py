@@ -1,4 +1,4 @@
-"""Data sets: found, fetched, cached, checked; with files made up for the purpose."""
+"""Data sets: search, download, cache and checks, with small invented files."""
 
 import bz2
 import gzip
@@ -93,7 +93,7 @@ def test_a_cache_is_used_only_for_its_own_source_and_version(tmp_path, tiny, mon
     assert len(cached_files(tmp_path)) == 2  # the old ones are gone
 
 
-def test_a_damaged_cache_is_made_anew(tmp_path, tiny, monkeypatch):
+def test_a_damaged_cache_is_replaced(tmp_path, tiny, monkeypatch):
     (tmp_path / "given" / "tiny").write_bytes(TEXT)
     expected = load("tiny").features
     (file,) = cached_files(tmp_path)
@@ -129,7 +129,7 @@ def test_a_cache_is_written_whole_or_not_at_all(tmp_path, tiny, monkeypatch):
     assert file.suffix == ".npz"
 
 
-def test_a_cache_that_cannot_be_written_says_what_to_set(tmp_path, tiny, monkeypatch):
+def test_the_error_for_an_unwritable_cache_names_the_variable(tmp_path, tiny, monkeypatch):
     (tmp_path / "given" / "tiny").write_bytes(TEXT)
     (tmp_path / "file").write_text("not a folder")
     monkeypatch.setenv("LONGTERM_CACHE", str(tmp_path / "file"))
@@ -157,7 +157,7 @@ def test_another_file_under_the_name_is_refused_and_not_cached(tmp_path, tiny, c
     assert cached_files(tmp_path) == []
 
 
-def test_without_network_or_file_the_error_says_what_to_put_where(tmp_path, tiny):
+def test_the_error_for_a_missing_file_names_the_folder(tmp_path, tiny):
     for asked in (data.path, data.fetch, load):
         with pytest.raises(DataError) as caught:
             asked("tiny")
@@ -216,7 +216,7 @@ def test_names_and_folders_that_are_wrong(tmp_path, monkeypatch):
         data.find("ijcnn1")
 
 
-def test_where_the_cache_is(tmp_path, monkeypatch):
+def test_the_cache_folder(tmp_path, monkeypatch):
     assert locations.cache_folder() == tmp_path / "cache"
     monkeypatch.delenv("LONGTERM_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
@@ -261,7 +261,7 @@ ELEC2 = b"""feat_1,feat_2,feat_3,feat_4,feat_5,feat_6,target
 """
 
 
-def test_elec2_is_read_by_the_names_of_what_was_measured(tmp_path, monkeypatch):
+def test_elec2_has_descriptive_column_names(tmp_path, monkeypatch):
     given = tmp_path / "given" / "elec.csv.gz"
     given.write_bytes(gzip.compress(ELEC2))
     known = replace(
@@ -281,7 +281,7 @@ def test_elec2_is_read_by_the_names_of_what_was_measured(tmp_path, monkeypatch):
         load("elec2")
 
 
-def test_elec2_that_is_missing_says_what_to_put_where(tmp_path, monkeypatch):
+def test_the_error_for_missing_elec2_names_the_file(tmp_path, monkeypatch):
     address = "http://127.0.0.1:9/elec.csv"  # nobody listens there
     monkeypatch.setattr(registry, "DATA_SETS", {"elec2": replace(registry.DATA_SETS["elec2"], address=address)})
     with pytest.raises(DataError, match=r"elec\.csv.*LONGTERM_DATA"):

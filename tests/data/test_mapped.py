@@ -1,4 +1,4 @@
-"""Dense rows in the cache folder, shared by processes: made once, checked, refused in words."""
+"""Memory-mapped rows in the cache folder: created once, checked, and refused with an error."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def file(tmp_path):
     return path
 
 
-def test_a_file_of_ones_own_is_made_dense_once(file, monkeypatch):
+def test_a_user_s_file_is_made_dense_once(file, monkeypatch):
     for _ in range(2):
         rows = load_mapped(str(file))
         np.testing.assert_array_equal(rows.features, [[0.5, 0, 2], [0, 1, 0], [-1, 0, 0]])
@@ -66,7 +66,7 @@ def test_a_damaged_cache_is_made_again(file, tmp_path, damage):
     assert kept.read_bytes() == whole
 
 
-def test_what_cannot_be_used_is_refused(file, tmp_path, monkeypatch):
+def test_unusable_files_are_refused(file, tmp_path, monkeypatch):
     with pytest.raises(InputError, match=r"neither a data set nor a file. Choose from \['sample', 'a9a'"):
         load_mapped("mnist")
     file.write_text("1 1:1\n2 1:1\n3 1:1\n")

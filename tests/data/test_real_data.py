@@ -1,4 +1,4 @@
-"""The real files, where there are some: they are what they should be, and what follows from them."""
+"""The real data files, if present: their content, and results on them."""
 
 import io
 import os
@@ -34,7 +34,7 @@ def _real_files(monkeypatch, real_cache):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["ijcnn1", "ijcnn1.t", "a9a", "a9a.t", "sector", "sector.t"])
-def test_real_files_are_what_they_should_be(name):
+def test_real_files_have_the_expected_content(name):
     known = DATA_SETS[name]
     for _ in range(2):  # parsed, then from the cache
         loaded = load(name)

@@ -63,7 +63,7 @@ def test_a_gradient_that_is_nan_is_refused():
         constraint_from_jax(lambda x: jnp.sqrt(jnp.sum(x**2, axis=-1)) - 1, BALL, gradient_bound=1.0, value_bound=1.0)
 
 
-def test_a_slope_that_is_no_subgradient_is_refused():
+def test_a_slope_that_is_not_a_subgradient_is_refused():
     def flat_at_zero(x):  # |x_0|, but a branch hides the slope left of 0.5 from JAX
         return jnp.where(x[..., 0] < 0.4, jnp.floor(x[..., 0] * 1e7) / 1e7, x[..., 0])
 
@@ -75,12 +75,12 @@ def weighted_squares(x, c):
     return jnp.sum(c * x**2, axis=-1)
 
 
-def test_a_function_that_is_convex_for_some_parameters_only_is_taken():
+def test_a_function_may_be_convex_for_some_parameters_only():
     f = loss_from_jax(weighted_squares, BALL, gradient_bound=9.0, value_range=9.0, parameters={"c": (3,)})
     assert f.gradient(np.ones(3), np.arange(3.0)).tolist() == [0.0, 2.0, 4.0]
 
 
-def test_parameters_that_are_given_must_make_it_convex():
+def test_given_parameters_must_make_it_convex():
     facts = {"gradient_bound": 9.0, "value_range": 9.0, "parameters": {"c": (3,)}}
     loss_from_jax(weighted_squares, BALL, examples=[np.ones((5, 3))], **facts)
     with pytest.raises(InputError, match=r"not convex at x = 0: in coordinate 2 its slope falls"):
@@ -114,7 +114,7 @@ def test_functions_must_be_batched():
 @pytest.mark.parametrize(
     "function", [lambda x, a: jnp.maximum(jnp.sum(x * a, axis=-1), 0.0), lambda x, a: jnp.abs(jnp.sum(x * a, axis=-1))]
 )
-def test_kinks_that_parameters_bring_are_warned_of(function):
+def test_kinks_caused_by_parameters_raise_a_warning(function):
     with pytest.warns(KinkWarning, match="x = 0"):
         loss_from_jax(function, BALL, gradient_bound=9.0, value_range=9.0, parameters={"a": (3,)})
 

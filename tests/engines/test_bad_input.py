@@ -67,7 +67,7 @@ def test_tell_refuses_and_the_next_good_call_works(changed, error, argument):
     assert int(LEARNER.tell(state, feedback()).round) == 3
 
 
-def test_tell_can_warn_of_a_broken_bound_and_go_on():
+def test_tell_can_warn_of_a_broken_bound_and_continue():
     with pytest.warns(BrokenBoundWarning, match="has size 3"):
         state = LEARNER.tell(LEARNER.init(), feedback(loss_gradient=np.array([3.0, 0.0])), on_broken_bound="warn")
     assert int(state.round) == 2
@@ -192,14 +192,14 @@ def test_in_a_comparison_every_trace_survives_and_resumes():
         (lambda: AOGD.for_problem(PROBLEM, beta=1.0), InputError, "beta"),
     ],
 )
-def test_impossible_runs_are_refused_in_words(call, error, argument):
+def test_impossible_runs_are_refused_with_a_message(call, error, argument):
     with pytest.raises(error) as refused:
         call()
     assert refused.value.argument == argument
     assert refused.value.remedy
 
 
-def test_a_users_function_that_returns_nonsense_is_named():
+def test_the_error_names_a_user_function_with_invalid_values():
     broken = CustomLoss(2, lambda x, c: x[..., 0] * np.nan, lambda x, c: c, 1.0, 1.0, parameters={"c": (2,)})
     problem = Problem(Ball(2), broken, PROBLEM.constraint)
     with pytest.raises(NonFiniteError) as stopped:
@@ -207,7 +207,7 @@ def test_a_users_function_that_returns_nonsense_is_named():
     assert (stopped.value.argument, stopped.value.round) == ("loss", 1)
 
 
-def test_a_users_function_of_the_wrong_shape_is_named():
+def test_the_error_names_a_user_function_of_the_wrong_shape():
     flat = CustomLoss(2, lambda x, c: np.sum(x * c), lambda x, c: c, 1.0, 1.0, parameters={"c": (2,)})
     problem = Problem(Ball(2), flat, PROBLEM.constraint)
     with pytest.raises(InputError) as stopped:
@@ -254,7 +254,7 @@ def test_integer_features_do_not_overflow():
     assert problem.constants.loss_gradient_bound == pytest.approx(255 * 2**0.5)
 
 
-def test_whatever_stops_a_run_brings_its_trace():
+def test_every_exception_of_a_run_has_its_trace():
     def rounds():
         yield from ((np.array([0.5, 0.5]),) for _ in range(20))
         raise ConnectionError("gone")
@@ -283,7 +283,7 @@ def test_a_stopped_iterable_loses_no_round():
     assert again.value.round == 33
 
 
-def test_losses_without_parameters_can_be_played():
+def test_losses_without_parameters_can_be_run():
     f = CustomLoss(2, lambda x: np.sum(x**2, axis=-1), lambda x: 2 * x, 2.0, 1.0)
     problem = Problem(Ball(2), f, PROBLEM.constraint)
     one = run(problem, AOGD.for_problem(problem), FromIterable([()] * 30))

@@ -47,7 +47,7 @@ def test_blocks_drawn_on_the_device_are_those_of_the_stream(monkeypatch, seeds, 
 
 
 @pytest.mark.slow
-def test_a_run_that_draws_for_itself_is_the_reference_run_also_when_it_is_continued(monkeypatch):
+def test_a_run_with_device_streams_equals_the_reference_run_even_when_resumed(monkeypatch):
     monkeypatch.setattr(device_streams, "can_draw", lambda stream, seeds: True)
     learner = AOGD.for_problem(PROBLEM)
     options = {"seeds": range(3), "record": [5, 100, 150], "progress": None}

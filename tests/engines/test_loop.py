@@ -13,7 +13,7 @@ from longterm.losses import Linear
 from longterm.problems import doubly_stochastic
 from longterm.sets import Ball
 from longterm.streams import FromIterable, RandomCosts, RandomPermutations, Replay
-from longterm.testing import CHECKS, assert_same_trace, engines_agree
+from longterm.testing.checks import CHECKS, assert_same_trace, engines_agree
 from zoo import crossed, games, problems
 
 GAMES = games()
@@ -29,7 +29,7 @@ def playable(game):
 
 @each_game
 @pytest.mark.parametrize("check", [c for c in CHECKS if c is not engines_agree], ids=lambda check: check.__name__)
-def test_what_every_learner_must_do(game, check):
+def test_common_requirements_of_every_learner(game, check):
     """`test_engines.py` has the compiled engine."""
     problem, stream, learner = playable(game)
     check(problem, learner, stream)
@@ -92,13 +92,13 @@ def test_log_spaced_rounds_thin_out():
     assert len(in_a_decade) == 20
 
 
-def test_the_last_round_is_always_kept():
+def test_the_last_round_is_always_recorded():
     problem, stream = problems()["adversary on a box"]
     assert run(problem, AOGD.for_problem(problem), stream, 97).rounds[-1] == 97
     assert run(problem, AOGD.for_problem(problem), stream, 97, record=[5]).rounds.tolist() == [5, 97]
 
 
-def test_a_finite_stream_is_played_to_its_end():
+def test_a_finite_stream_is_run_to_its_end():
     problem, stream = problems()["two-dimensional"]
     assert run(problem, AOGD.for_problem(problem), stream).last_round == 300
 
@@ -131,7 +131,7 @@ def test_same_seed_same_bytes_and_other_seed_other_bytes():
     assert one.tobytes() == two.tobytes() != other.tobytes()
 
 
-def test_a_stream_that_ends_early_keeps_what_was_played_and_can_be_continued():
+def test_a_stream_that_ends_early_has_a_trace_that_can_be_resumed():
     problem = Problem(Ball(2), Linear(2), Affine([[1.0, 0.0]], [0.5]))
     costs = RandomCosts(2).draw(0, 0, 100).loss[0]
     with pytest.raises(StreamEndedError, match="ended after round 40") as ended:
@@ -142,7 +142,7 @@ def test_a_stream_that_ends_early_keeps_what_was_played_and_can_be_continued():
     assert rest.cumulative_loss[-1] == whole.cumulative_loss[-1]
 
 
-def test_an_iterable_is_resumed_where_it_stood():
+def test_an_iterable_is_resumed_at_its_next_item():
     problem = Problem(Ball(2), Linear(2), Affine([[1.0, 0.0]], [0.5]))
     costs = RandomCosts(2).draw(0, 0, 700).loss[0]
     whole = run(problem, AOGD.for_problem(problem), Replay([costs]), 700)

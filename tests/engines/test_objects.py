@@ -1,7 +1,8 @@
-"""What a user prints, plots, saves, and gets wrong."""
+"""Reprs, figures, files and wrong arguments of runs and comparisons."""
 
 import re
 import sys
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import matplotlib as mpl
@@ -29,7 +30,7 @@ def played():
     return compare(PROBLEM, {"a": LEARNER, "grid": GRID}, STREAM, 50, seeds=range(3), progress=None)
 
 
-def test_things_print_in_a_line(played):
+def test_reprs_are_one_line(played):
     live = LiveLearner(LEARNER, PROBLEM)
     live.ask()
     things = [PROBLEM, LEARNER, GRID, STREAM, Replay([np.zeros((100, 2))]), played["grid"], live, Fleet(LEARNER, 7)]
@@ -103,12 +104,12 @@ def test_a_saved_trace_can_be_read_and_continued(tmp_path, learner):
         ((PROBLEM, LEARNER, "permutations", 10), "stream: is a str, not a stream"),
     ],
 )
-def test_wrong_kinds_are_refused_in_words(arguments, words):
+def test_arguments_of_the_wrong_type_are_refused(arguments, words):
     with pytest.raises(InputError, match=words):
         run(*arguments)
 
 
-def test_best_wants_to_know_what_was_played(tmp_path):
+def test_best_needs_the_problem_and_the_stream(tmp_path):
     run(PROBLEM, LEARNER, STREAM, 5, progress=None).save(tmp_path / "t")
     with pytest.raises(InputError, match="no problem or stream"):
         hindsight.best(Trace.load(tmp_path / "t"))
@@ -124,7 +125,9 @@ def test_the_faster_engine_is_chosen_where_it_is_known(monkeypatch, caplog):
     assert faster_engine(None, parts) == "numpy"
     own = CustomLoss(9, lambda x: x[..., 0], lambda x: x, gradient_bound=1.0, value_range=1.0)
     assert faster_engine(10**6, (own, *parts)) == "numpy"
-    assert faster_engine(10**6, (test_best_wants_to_know_what_was_played, *parts)) == "numpy"  # a builder of one's own
+    assert (
+        faster_engine(10**6, (test_best_needs_the_problem_and_the_stream, *parts)) == "numpy"
+    )  # a builder of one's own
     monkeypatch.setattr("longterm.engines.selection.find_spec", lambda name: None)
     assert faster_engine(10**6, parts) == "numpy"
     with caplog.at_level("INFO", logger="longterm.engines"):
@@ -134,28 +137,24 @@ def test_the_faster_engine_is_chosen_where_it_is_known(monkeypatch, caplog):
     np.testing.assert_array_equal(chosen.cumulative_loss, plain.cumulative_loss)
 
 
-def test_progress_is_shown_in_a_notebook(monkeypatch):
-    """IPython is asked for a display once, and that display is drawn anew."""
-    pages = []
-    handle = SimpleNamespace(update=pages.append)
-    shown = SimpleNamespace(HTML=str, display=lambda page, display_id: pages.append(page) or handle)
-    shell = SimpleNamespace(kernel=object())
-    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell, display=shown))
-    monkeypatch.setitem(sys.modules, "IPython.display", shown)
-    monkeypatch.setattr("longterm.progress.SECONDS_BETWEEN_DRAWINGS", 0.0)
-    with reporter("auto", "<mine>") as report:
-        report(10, 20)
-        report(20, 20)
-    assert pages[-1] == '&lt;mine&gt; <progress value="20" max="20"></progress> 20 of 20 rounds'
-    assert len(pages) == 2
+@pytest.mark.parametrize("kernel", [True, False])
+def test_progress_is_a_bar_in_a_notebook(monkeypatch, kernel):
+    shell = SimpleNamespace(kernel=object()) if kernel else None
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    bars = []
+    monkeypatch.setattr("longterm.progress._bar", lambda title, unit: nullcontext(bars.append((title, unit)) or print))
+    monkeypatch.setattr("longterm.progress.find_spec", lambda name: name)
+    with reporter("auto", "mine"):
+        pass
+    assert bars == ([("mine", "rounds")] if kernel else [])
 
 
 @pytest.mark.parametrize("made", [lambda: LiveLearner(AOGD, PROBLEM), lambda: Fleet(AOGD, 7)])
-def test_services_refuse_a_class_in_words(made):
+def test_services_refuse_a_class(made):
     with pytest.raises(InputError, match=r"learner: is the class AOGD, not a learner[.] Make one: AOGD[.]for_problem"):
         made()
 
 
-def test_arguments_of_a_service_that_are_swapped():
+def test_swapped_arguments_of_a_service_are_refused():
     with pytest.raises(InputError, match="learner: is a Problem, not a learner"):
         LiveLearner(PROBLEM, LEARNER)

@@ -62,7 +62,7 @@ def match_of(arena, learner, problem):
 
 
 @pytest.mark.slow
-def test_what_is_printed_is_a_line(arena):
+def test_reprs_are_one_line(arena):
     for thing in (arena, arena.matches[0], league(arena)[0], replace(arena.matches[0], refused="no", stopped=True)):
         assert repr(thing).startswith(f"{type(thing).__name__}(")
         assert len(repr(thing)) <= 200
@@ -70,7 +70,7 @@ def test_what_is_printed_is_a_line(arena):
 
 
 @pytest.mark.slow
-def test_numbers_are_those_of_plain_runs(arena):
+def test_numbers_equal_those_of_run(arena):
     game = find_problem("doubly_stochastic").build(size=3)
     one = match_of(arena, "A-OGD", "doubly stochastic, size = 3")
     trace = run(game.problem, AOGD.for_problem(game.problem), game.stream, 1024, seeds=range(2), record=[64, 256])
@@ -113,7 +113,7 @@ def test_bounds_are_the_theorems(arena):
     assert one.verdict == "held"
 
 
-def test_what_a_learner_asks_for_is_what_it_needs(arena):
+def test_oracles_come_from_the_learners_needs(arena):
     asks = {m.learner: (m.oracle, m.also_needs) for m in arena.on_problem("doubly stochastic, size = 3")}
     assert asks == {
         "A-OGD": ("gradients", ()),
@@ -140,7 +140,7 @@ def test_a_horizon_that_is_too_short_costs_the_slope_not_the_match(tmp_path):
     assert one.slope("regret") is None
 
 
-def test_theorems_on_hard_violation_are_not_held_against_a_comparator_in_expectation(tmp_path):
+def test_theorems_on_hard_violation_do_not_apply_to_a_comparator_in_expectation(tmp_path):
     spec = arena_of(["coldq", "aogd"], ["job_scheduling", "job_scheduling benchmark='every round'"], rounds=64)
     found = run_arena(spec, tmp_path, backend=ALONE, out=io.StringIO())
     verdicts = {(m.learner, m.problem): m.verdict for m in found.matches}
@@ -150,8 +150,8 @@ def test_theorems_on_hard_violation_are_not_held_against_a_comparator_in_expecta
 
 
 @pytest.mark.slow
-def test_and_with_reason():
-    """Who breaks a random constraint in no round pays in every round, against x* that is feasible in expectation."""
+def test_their_bounds_do_not_hold_there():
+    """A learner without violations has linear regret against an x* that is feasible in expectation."""
     rounds, entry, regret = np.array([256, 1024]), find_learner("coldq"), {}
     for benchmark in ("in expectation", "every round"):
         game = find_problem("job_scheduling").build(benchmark=benchmark)
@@ -183,7 +183,7 @@ def test_bad_preferences_and_arenas_are_refused():
         assert refused.value.argument == argument
 
 
-def test_the_command_that_plays_it_again_does():
+def test_the_rerun_command_gives_the_same_arena():
     assert arena_of().command == "longterm arena"
     words = ["aogd steps='strongly convex' beta=0.5 name='My β'", "quadratic_penalty penalties=each"]
     spec = arena_of(words, ["doubly_stochastic size=3"], rounds=100, sequences=2)
@@ -193,7 +193,7 @@ def test_the_command_that_plays_it_again_does():
     assert again == spec
 
 
-def test_by_default_all_play_all():
+def test_by_default_all_learners_meet_all_problems():
     names = [one.name for one in every_learner()]
     assert len(set(names)) == len(names) >= 40
     assert "Quadratic penalty, each" in names
@@ -221,7 +221,7 @@ def test_tables_hold_the_same_numbers(arena, folder):
 
 
 @pytest.mark.slow
-def test_what_is_missing_is_played_and_gives_the_same_bytes(arena, folder, tmp_path):
+def test_missing_matches_are_run_and_give_the_same_bytes(arena, folder, tmp_path):
     copy = tmp_path / "copy"
     shutil.copytree(folder, copy)
     gone = sorted((copy / "runs").iterdir())[::3]
@@ -287,7 +287,7 @@ def command(folder, *more):
 
 
 def killed_at_work(out):
-    """Whether it was: on a machine that is busy it may be done before we look."""
+    """Return whether the arena was killed before its end, which may fail on a busy machine."""
     process = subprocess.Popen(command(out, "--workers", "2"), stderr=subprocess.DEVNULL, start_new_session=True)
     while process.poll() is None and len(list(out.glob("runs/*.json"))) < 2:
         time.sleep(0.02)
@@ -296,7 +296,7 @@ def killed_at_work(out):
     return process.wait() == -signal.SIGKILL and len(list(out.glob("runs/*.json"))) < 10
 
 
-@pytest.mark.slow
+@pytest.mark.cross  # the folder is that of an experiment, whose test kills it too
 def test_killed_and_started_again(arena, folder, tmp_path):
     out = next(path for path in (tmp_path / str(number) for number in range(5)) if killed_at_work(path))
     found = played(out)  # here and in this process: who goes on does not matter
@@ -317,7 +317,7 @@ def test_dask_gives_the_same_files(arena, folder, tmp_path):
     assert contents(tmp_path) == contents(folder)
 
 
-def test_a_problem_is_known_by_its_parameters_in_any_order():
+def test_the_name_of_a_problem_does_not_depend_on_the_order_of_parameters():
     """A manifest sorts them, and `--add` must find the matches of a held-out arena again."""
     given = {"size": 9, "floor": 0.3}
     backwards = dict(reversed(given.items()))
@@ -331,5 +331,5 @@ def test_no_bound_where_the_comparator_is_feasible_in_expectation_only():
     assert [bool(one) for one in found] == [False, True]
 
 
-def test_needs_are_kept_by_name(folder, arena):
+def test_needs_are_stored_by_name(folder, arena):
     assert match_of(arena, "Convex OGD", "switching constraints").needs == {Need.HORIZON}

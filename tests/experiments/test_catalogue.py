@@ -27,7 +27,7 @@ SMALL = {
     "noisy_doubly_stochastic": {"size": 3},
     "online_linear_program": {"rounds": 50},
 }
-"""What makes a problem small; the others are small by default."""
+"""Parameters that make a problem small; the others are small by default."""
 
 
 @cache
@@ -44,7 +44,7 @@ def learner_settings():
 
 
 def settings_of(entry):
-    """What takes part in either league of the arena; one that takes part in none is tried as it is."""
+    """Return the settings in either league of the arena, or the default settings if there are none."""
     return [*entry.variants, *(one for one in entry.drifting if one not in entry.variants)] or [{}]
 
 
@@ -57,7 +57,7 @@ def learners_and_problems():
 
 @pytest.mark.parametrize(("learner", "settings", "problem"), list(learners_and_problems()))
 @pytest.mark.filterwarnings("ignore::longterm.errors.AssumptionWarning")
-def test_every_learner_plays_every_problem_or_says_why_not(learner, settings, problem):
+def test_every_learner_runs_on_every_problem_or_refuses_it(learner, settings, problem):
     game, entry = small(problem), find_learner(learner)
     entry.check(settings, learner)
     made = made_for(game, entry, settings)
@@ -75,7 +75,7 @@ def test_every_learner_plays_every_problem_or_says_why_not(learner, settings, pr
 
 
 @pytest.mark.parametrize("learner", learners())
-def test_every_learner_plays_somewhere_and_says_what_it_is(learner):
+def test_every_learner_runs_somewhere_and_has_a_description(learner):
     entry = find_learner(learner)
     assert entry.about
     assert entry.title
@@ -174,7 +174,7 @@ def test_other_packages_add_names_and_cannot_change_ours(monkeypatch):
         find_learner("mine")
 
 
-def test_a_function_named_by_where_it_is():
+def test_a_function_named_by_module_and_function():
     assert isinstance(find_learner("test_catalogue:MINE"), LearnerEntry)
     assert isinstance(find_problem("test_catalogue:build_mine"), ProblemEntry)
     for name, match in (
@@ -186,7 +186,7 @@ def test_a_function_named_by_where_it_is():
             find_learner(name)
 
 
-def test_parameters_are_held_against_the_builder():
+def test_parameters_are_compared_with_the_builder():
     MINE.check({"speed": 1, "kind": "b", "anything": [3]}, "learners.mine")
     for given, match in (
         ({}, "learners.mine.speed: is missing. 'mine' needs it"),

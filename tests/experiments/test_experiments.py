@@ -31,7 +31,7 @@ def whole(tmp_path_factory):
     return folder, quietly(SMALL, folder)
 
 
-def test_a_result_is_what_the_loop_and_hindsight_give(whole):
+def test_a_result_equals_run_and_hindsight(whole):
     _, result = whole
     problem, stream, rounds = doubly_stochastic(3), RandomPermutations(3), recorded_rounds(60, 10)
     best = hindsight.best(problem, stream, rounds, seeds=[0, 1, 2])
@@ -53,7 +53,7 @@ def test_a_result_is_what_the_loop_and_hindsight_give(whole):
     assert result.versions["numpy"] == np.__version__
 
 
-def test_the_folder_is_the_result(whole):
+def test_the_folder_holds_the_result(whole):
     folder, result = whole
     again = load_result(folder)
     assert again.remarks == result.remarks
@@ -67,7 +67,7 @@ def test_the_folder_is_the_result(whole):
     assert set(json.loads((folder / "timings.json").read_text())) == {p.stem for p in (folder / "runs").iterdir()}
 
 
-def test_the_summary_has_the_schema_that_others_read(whole):
+def test_the_summary_has_the_documented_schema(whole):
     folder, result = whole
     summary = json.loads((folder / "summary.json").read_text())
     assert summary == json.loads(json.dumps(summary_of(result)))
@@ -93,7 +93,7 @@ def test_frames_are_tidy(whole):
     assert last["regret"].item() == whole[1].curves[2].measures["regret"][-1, 2]
 
 
-def test_what_is_there_is_not_computed_again(whole, tmp_path, monkeypatch):
+def test_finished_jobs_are_not_computed_again(whole, tmp_path, monkeypatch):
     folder = tmp_path / "copy"
     shutil.copytree(whole[0], folder)
     for missing in ("mirror-prox-1", "comparator-2"):
@@ -118,7 +118,7 @@ def flipped(data):
 
 @pytest.mark.parametrize("damage", [cut, flipped, lambda data: b"", lambda data: data + b" ", lambda data: b"\xff{}"])
 @pytest.mark.parametrize("stem", ["problem", "bounds", "comparator-0", "a-ogd-beta-0.5-1"])
-def test_a_damaged_file_is_found_and_made_again(whole, tmp_path, damage, stem):
+def test_a_damaged_record_is_detected_and_computed_again(whole, tmp_path, damage, stem):
     folder = tmp_path / "copy"
     shutil.copytree(whole[0], folder)
     path = folder / "runs" / f"{stem}.json"
@@ -146,7 +146,7 @@ def test_records_are_exact():
         encode_record({"job": "x", "value": float("nan")})
 
 
-def test_what_is_printed_is_a_line(whole):
+def test_reprs_are_one_line(whole):
     for thing in (whole[1], whole[1].curves[0]):
         assert repr(thing).startswith(f"{type(thing).__name__}(")
         assert len(repr(thing)) <= 200
@@ -264,7 +264,7 @@ def test_the_engine_is_chosen_by_the_length_of_the_runs(monkeypatch):
     assert engine_for(replace(there, rounds=100_000)) == "numpy"
 
 
-def test_steps_that_no_theorem_covers_are_said(tmp_path):
+def test_steps_without_a_theorem_have_a_remark(tmp_path):
     spec = replace(
         SMALL, rounds=20, learners=(LearnerSpec("mahdavi_ogd", {"delta": "twice", "constraint_bound": 0.1}),)
     )
@@ -336,7 +336,7 @@ def test_a_mistake_is_found_before_the_first_run_and_can_be_corrected(tmp_path):
         quietly(spec_of({**TABLE, "learners": [{"learner": "aogd", "beta": 0.5}]}), folder)
 
 
-def test_a_manifest_that_is_not_ours_is_left_alone(tmp_path):
+def test_a_manifest_of_another_program_is_not_changed(tmp_path):
     (tmp_path / "manifest.json").write_text('{"name": "an app of the web"}')
     with pytest.raises(InputError, match=r"manifest\.json cannot be read"):
         quietly(SMALL, tmp_path)
@@ -357,7 +357,7 @@ def test_a_grid_over_two_parameters_in_any_order(tmp_path):
     ("name", "problem"),
     [("dsm", {"name": "routing"}), ("covtype", {"name": "budgeted_logistic", "data": "sample", "budget": 3.0})],
 )
-def test_an_experiment_of_ones_own_may_have_the_name_of_one_of_the_papers(tmp_path, name, problem):
+def test_a_users_experiment_may_have_the_name_of_one_of_the_papers(tmp_path, name, problem):
     table = {"name": name, "problem": problem, "learners": [{"learner": "aogd", "name": "Convex A-OGD"}]}
     result = quietly(spec_of({**table, "rounds": 20, "seeds": 1}), tmp_path / name)
     assert not [remark for remark in result.remarks if "aper" in remark.text or "Figure" in remark.text]
@@ -379,7 +379,7 @@ def test_the_certificate_is_the_share_of_the_loss_and_the_summary_has_the_worst(
         assert summary_of(replace(result, certified_gap=gaps))["curves"]["A-OGD"]["certified_gap"] == gaps.max()
 
 
-def test_a_curve_above_its_bound_is_said(whole):
+def test_a_curve_above_its_bound_has_a_remark(whole):
     low = {"regret": np.zeros_like(whole[1].rounds, dtype=float)}
     curves = tuple(replace(curve, bounds=low) for curve in whole[1].curves[:1])
     (broken, *_) = remarks_on(replace(whole[1], curves=curves), {})
@@ -387,7 +387,7 @@ def test_a_curve_above_its_bound_is_said(whole):
     assert "Above the bound of its theorem: A-OGD, beta = 0.5 (regret)" in broken.text
 
 
-def test_a_budget_is_chosen_once_and_kept(tmp_path, monkeypatch):
+def test_a_budget_is_chosen_once_and_stored(tmp_path, monkeypatch):
     monkeypatch.setenv("LONGTERM_CACHE", str(tmp_path / "cache"))
     rows = np.random.default_rng(0).integers(1, 9, (40, 4))
     text = "".join(f"{1 if a > b else -1} 1:{a} 2:{b} 3:{c} 4:{d}\n" for a, b, c, d in rows)

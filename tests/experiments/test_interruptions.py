@@ -41,7 +41,7 @@ COMMAND = [sys.executable, "-c", LISTENING + "sys.exit(c.main())"]
 
 
 def start(folder, words=WORDS):
-    """What it says goes to a file: workers outlive a killed process for a while, and would hold a pipe open."""
+    """Start the command with its messages in a file: workers of a killed process would hold a pipe open."""
     folder.with_suffix(".said").unlink(missing_ok=True)  # those of a killed one write on
     with folder.with_suffix(".said").open("wb") as said:
         command = [*COMMAND, *words, "--workers", "2", "--out", str(folder)]
@@ -49,13 +49,13 @@ def start(folder, words=WORDS):
 
 
 def end(process, folder):
-    """Its exit status, and what it said."""
+    """Return the exit status and the messages."""
     status = process.wait()
     return status, folder.with_suffix(".said").read_text()
 
 
 def wait_for(process, folder, count):
-    """Until so many jobs are done."""
+    """Wait until this many jobs are finished."""
     while process.poll() is None and len(list(folder.glob("**/runs/*.json"))) < count:
         time.sleep(0.005)
 
@@ -72,7 +72,7 @@ def disturbed(folder, kills, draw):
             return False
         assert status == -signal.SIGKILL, said
         assert not (folder / "summary.json").exists()
-    for number, expected in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+    for number, expected in ((signal.SIGINT, 130), (signal.SIGTERM, 143))[:kills]:
         process = start(folder)
         wait_for(process, folder, len(list(folder.glob("runs/*.json"))) + 1)  # it is at work
         process.send_signal(number)
@@ -88,7 +88,7 @@ def disturbed(folder, kills, draw):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kills", [1, pytest.param(2, marks=pytest.mark.cross)])
-def test_killed_at_random_moments_it_ends_with_the_same_files(tmp_path, kills):
+def test_an_experiment_killed_at_random_moments_ends_with_the_same_files(tmp_path, kills):
     pytest.importorskip("tyro", reason="the command line is of the extra `experiments`")
     from longterm.cli import main
 
@@ -127,7 +127,7 @@ def test_sigterm_of_the_other_commands(tmp_path, words):
 
 
 @pytest.mark.slow
-def test_a_lost_worker_is_said_and_the_rest_is_kept(tmp_path, monkeypatch):
+def test_a_lost_worker_is_reported_and_finished_jobs_stay(tmp_path, monkeypatch):
     monkeypatch.setenv("LOSE_ONCE", str(tmp_path / "lost"))
     monkeypatch.setenv(
         "PYTHONPATH", os.pathsep.join([str(Path(__file__).parents[1] / "support"), os.environ.get("PYTHONPATH", "")])
@@ -141,7 +141,7 @@ def test_a_lost_worker_is_said_and_the_rest_is_kept(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_what_a_worker_refuses_is_said_in_its_words(tmp_path, monkeypatch):
+def test_the_error_of_a_worker_is_raised_unchanged(tmp_path, monkeypatch):
     monkeypatch.setenv(
         "PYTHONPATH", os.pathsep.join([str(Path(__file__).parents[1] / "support"), os.environ.get("PYTHONPATH", "")])
     )
@@ -151,7 +151,7 @@ def test_what_a_worker_refuses_is_said_in_its_words(tmp_path, monkeypatch):
     assert (refused.value.line, refused.value.remedy) == (3, "Fill it")
 
 
-def test_errors_travel_between_processes():
+def test_errors_can_be_pickled():
     for error in (
         InputError("x", "is wrong", "Mend it", round=4, trace={"a": 1}),
         SnapshotError("file", "truncated", "ends early", "Restore it"),
@@ -170,7 +170,7 @@ def test_another_backend_by_registering_it(whole, tmp_path):
     assert files(tmp_path / "folder") == files(whole[0])
 
 
-def test_backends_that_are_not_there(tmp_path):
+def test_unknown_backends_are_refused(tmp_path):
     for backend, match in (
         (Backend("nothing"), "not known to joblib"),
         (Backend(scheduler="tcp://127.0.0.1:1"), "means nothing to 'loky'"),

@@ -1,4 +1,4 @@
-"""The league's ranking, verdicts, slopes and frontier, on tables small enough to be worked by hand."""
+"""The league's ranking, verdicts and slopes, on tables small enough to be worked by hand."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,6 @@ from longterm.experiments.arena import ArenaSpec, Match, Preference, league
 from longterm.experiments.arena.league import shares
 from longterm.experiments.arena.results import MEASURED, ArenaResult, growth
 from longterm.experiments.arena.tables import format_decimals, league_text
-from longterm.report.arena import on_the_frontier
 
 
 def made(learner, problem, regret, violation, ratios=None, **more):
@@ -55,7 +54,7 @@ def test_shares():
     assert shares([-1.0, 0.0]) == [0.0, 0.0]
 
 
-def test_twins_have_one_vote():
+def test_settings_of_one_learner_share_a_weight():
     """Three settings of one learner count as one in the median, wherever they played."""
     spec = ArenaSpec(
         (*(LearnerSpec("aogd", {"beta": k / 9}, f"twin {k}") for k in (1, 2, 3)),
@@ -91,7 +90,7 @@ def test_verdicts():
     assert "bound broken: a on one: regret 3 of it" in league_text(broken, league(broken), Preference())
 
 
-def test_there_is_no_minus_nought():
+def test_numbers_are_never_minus_zero():
     assert [format_decimals(value) for value in (-0.001, -0.3, None)] == ["0.00", "-0.30", "–"]
 
 
@@ -100,14 +99,8 @@ def test_growth_through_three_horizons():
     assert growth((16, 64, 256), np.array([4.0, 0.0, 16.0])) is None
 
 
-def test_the_frontier_by_hand():
-    points = [("a", 5, -3), ("b", 4, 1), ("c", 4.5, 1), ("d", -1, 2), ("e", 0, 3), ("f", -1, 2)]
-    matches = [made(name, "one", regret, broken) for name, regret, broken in points]
-    assert [m.learner for m in on_the_frontier(matches, "hard_violation")] == ["a", "b", "d"]
-
-
 def test_ties_and_errors_come_from_the_sequences():
-    """The same scores in every sequence are no tie, however close; those that swing by more than their distance are."""
+    """Equal differences in every sequence are no tie; differences smaller than their spread are."""
     from longterm.experiments.arena.league import standard_error
 
     np.testing.assert_allclose(standard_error(np.array([0.2, 0.2, 0.2])), 0.0, atol=1e-12)

@@ -1,4 +1,4 @@
-"""What the paper's figures show, and what our notes measured."""
+"""Values of the paper's figures compared with measured values."""
 
 import dataclasses
 import io

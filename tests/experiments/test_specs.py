@@ -73,7 +73,7 @@ def test_python_toml_and_the_command_line_give_the_same(tmp_path):
     assert read_spec(manifest) == PYTHON
 
 
-def test_options_go_over_the_file(tmp_path):
+def test_options_override_the_file(tmp_path):
     file = tmp_path / "mine.toml"
     file.write_text(TOML)
     spec = said(["run", str(file), "--rounds", "7", "--sequences", "2", "--learners", "aftrl"])
@@ -90,14 +90,14 @@ def test_options_go_over_the_file(tmp_path):
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
-def test_the_papers_experiments_survive_being_written_down(name):
+def test_the_papers_specifications_survive_a_round_trip(name):
     spec = paper_spec(name, Options(sequences=3, rounds=50, beta=0.6))
     assert spec_of(json.loads(json.dumps(table_of(spec)))) == spec
     assert spec.seeds == (0, 1, 2)
     assert spec.command == f"longterm reproduce {name} --sequences 3 --rounds 50 --beta 0.6"
 
 
-def test_a_grid_is_a_curve_for_each_point():
+def test_a_grid_has_a_curve_for_each_point():
     spec = LearnerSpec("aftrl", {"beta": [0.5, 0.75], "theta_0": [1.0, 2.0]}, name="mine")
     assert [curve.name for curve in spec.curves] == [
         "mine, beta = 0.5, theta_0 = 1",
@@ -167,14 +167,14 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("wanted", CHANGES)
-def test_what_is_wrong_is_named_by_its_key(wanted):
+def test_errors_name_the_key(wanted):
     table = tomllib.loads(TOML) | CHANGES[wanted]
     with pytest.raises(InputError) as refused:
         spec_of({key: value for key, value in table.items() if value is not None})
     assert wanted in str(refused.value)
 
 
-def test_files_that_are_no_specification(tmp_path):
+def test_files_without_a_specification_are_refused(tmp_path):
     with pytest.raises(InputError, match="cannot be read"):
         read_spec(tmp_path / "nothing.toml")
     for name, text in (("a.toml", "rounds = = 3"), ("b.json", "{}"), ("c.json", "{")):
@@ -183,7 +183,7 @@ def test_files_that_are_no_specification(tmp_path):
             read_spec(tmp_path / name)
 
 
-def test_options_of_the_paper_that_cannot_be(tmp_path):
+def test_impossible_options_of_the_paper_are_refused(tmp_path):
     for name, options, match in (
         ("dsm", Options(rho=3.0), "has no budget"),
         ("dsm", Options(learners=("convex-ogd", "adam")), "'adam' is no curve"),
@@ -218,7 +218,14 @@ def test_slugs_are_file_names():
     assert len({slug(name) for name in names}) == 4
 
 
-def test_a_file_that_is_wrong_is_named(tmp_path):
+def test_errors_name_the_file(tmp_path):
     (tmp_path / "mine.toml").write_text("rouns = 3\n")
     with pytest.raises(InputError, match=r"mine\.toml: rouns: is not known \(did you mean 'rounds'\?\)"):
         read_spec(tmp_path / "mine.toml")
+
+
+def test_the_title_is_the_name_or_the_problem():
+    problem, learners = ProblemSpec("doubly_stochastic", {"size": 4}), (LearnerSpec("aogd"),)
+    assert ExperimentSpec(problem, learners).title == "doubly stochastic, size = 4"
+    assert ExperimentSpec(problem, learners, name="mine").title == "mine"
+    assert ExperimentSpec(problem, learners, name="mine", title="Mine").title == "Mine"

@@ -1,4 +1,4 @@
-"""Constraints that change: which decisions count, the best of them, and its certificate."""
+"""Changing constraints: comparator sets, the best decision, and its certificate."""
 
 from dataclasses import replace
 
@@ -113,7 +113,7 @@ def test_rows_of_stacked_and_scaled_constraints():
     assert Stack([both, L2Budget(4, 1.0)]).affine_rounds(5, rows, offsets) is None
 
 
-def test_what_cannot_be_compared_is_refused_in_words():
+def test_incomparable_results_are_refused():
     problem, stream = linear(SETS["box"])
     opposite = Replay([np.zeros((2, 4))], [np.eye(4)[[0, 0]][:, None] * [[[1.0]], [[-1.0]]], np.full((2, 1), -0.5)])
     narrow = Problem(SETS["box"], Linear(4), VaryingAffine(4, 1, 1.0, 1.0))
@@ -140,7 +140,7 @@ def test_losses_and_sets_without_a_closed_form_go_on_to_another_solver():
 
 
 @pytest.mark.parametrize("benchmark", BENCHMARKS.values(), ids=BENCHMARKS)
-def test_constraints_of_one_s_own_that_change_are_compared_with_like_affine_ones(benchmark):
+def test_changing_custom_constraints_agree_with_affine_ones(benchmark):
     problem, stream = linear(SETS["box"], rounds=20)
     same = CustomConstraint(
         4,

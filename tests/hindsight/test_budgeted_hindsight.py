@@ -126,7 +126,7 @@ def test_a_sequence_alone_is_the_sequence_in_a_batch(monkeypatch):
         np.testing.assert_allclose(batch.loss[:, j], single.loss, rtol=1e-11)
 
 
-def test_a_poor_sample_of_the_curvature_is_mended(monkeypatch):
+def test_a_poor_sample_of_the_curvature_grows(monkeypatch):
     features, labels = table(5000, 12)
     features[:20, 11] *= 500  # a feature whose curvature comes from a handful of rows
     monkeypatch.setattr(logistic, "SAMPLE", 30)
@@ -173,7 +173,7 @@ def test_sparse_rows_are_the_same_rows():
     np.testing.assert_allclose(sparse.x, dense.x, atol=1e-7)
 
 
-def test_what_does_not_fit_is_refused():
+def test_mismatched_arguments_are_refused():
     features, labels = table()
     problem, stream = budgeted_logistic(features, 1.0), ResampledRows(features, labels)
     for arguments, match in (
@@ -198,7 +198,7 @@ def test_what_does_not_fit_is_refused():
         choose_budget(features, labels, 0.3)
 
 
-def test_a_ball_that_cuts_the_budget_s_set_and_rows_that_are_replayed_go_to_another_solver():
+def test_other_problems_use_another_solver():
     features, labels = table()
     problem, stream = budgeted_logistic(features, 2.0), ResampledRows(features, labels)
     narrow = Problem(Ball(8, radius=0.1), problem.loss, problem.constraint)
@@ -238,7 +238,7 @@ def test_the_choice_does_not_depend_on_the_units_of_the_features():
     )
 
 
-def test_rows_of_unlike_columns_that_can_be_told_apart_have_a_best():
+def test_separable_rows_with_badly_scaled_columns():
     """A least loss of 1e-16, of which no gap is a millionth: it is small beside the loss at 0."""
     rng = np.random.default_rng(15)
     features = np.column_stack([rng.integers(18, 80, 3), rng.poisson(3, 3), rng.gamma(2, 40, 3), np.eye(3)])

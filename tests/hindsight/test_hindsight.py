@@ -51,7 +51,7 @@ def test_the_projection_of_the_mean_is_used():
 
 
 @pytest.mark.slow
-def test_where_no_projection_is_known_another_solver_answers():
+def test_another_solver_is_used_without_a_projection():
     stream = Replay([np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])])
     unknown = Problem(Ball(2), SquaredDistance(2), Stack([Affine([[1.0, 0.0]], [0.25]), L2Budget(2, budget=0.4)]))
     for method in ("auto", "numerical", "cvxpy"):
@@ -60,7 +60,7 @@ def test_where_no_projection_is_known_another_solver_answers():
         assert best.relative_gap[0] <= 1e-5
 
 
-def test_a_minimiser_of_the_problem_s_own_is_asked_and_not_trusted():
+def test_a_wrong_minimiser_is_not_trusted():
     stream = Replay([np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])])
     right = replace(two_dimensional(), minimiser=lambda y: np.minimum(y.mean(axis=0), [0.25, np.inf]))
     assert hindsight.best(right, stream, [3]).solver == "the problem's own minimiser"
@@ -70,7 +70,7 @@ def test_a_minimiser_of_the_problem_s_own_is_asked_and_not_trusted():
         np.testing.assert_allclose(best.x, [[0.25, 1 / 3]], atol=1e-15)
 
 
-def test_names_of_methods_that_do_not_exist():
+def test_unknown_methods_are_refused():
     problem = Problem(Ball(2), Linear(2), Affine([[1.0, 0.0]], [0.5]))
     with pytest.raises(InputError, match="Choose from"):
         hindsight.best(problem, RandomCosts(2), [3], method="magic")
@@ -129,7 +129,7 @@ def test_the_regret_against_a_plain_decision_is_added_up_from_the_stream():
     assert resumed.regret(list(x)).shape == (len(resumed.rounds), 2, 3)
 
 
-def test_the_regret_against_a_decision_needs_what_was_played():
+def test_the_regret_against_a_decision_needs_the_stream():
     problem = two_dimensional()
     trace = run(problem, AOGD.for_problem(problem), RandomCosts(2), 5)
     with pytest.raises(InputError, match="a decision has"):
@@ -137,7 +137,7 @@ def test_the_regret_against_a_decision_needs_what_was_played():
     sent = pickle.loads(pickle.dumps(trace))
     assert sent.problem is None
     np.testing.assert_array_equal(sent.cumulative_loss, trace.cumulative_loss)
-    with pytest.raises(InputError, match="does not know what was played"):
+    with pytest.raises(InputError, match="does not know its problem"):
         sent.regret(np.zeros(2))
     once = run(problem, AOGD.for_problem(problem), FromIterable(([0.1 * t, 0.0],) for t in range(5)))
     with pytest.raises(InputError, match="cannot be drawn again"):

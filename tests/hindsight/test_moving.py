@@ -1,4 +1,4 @@
-"""The best path: values that are known, certificates, and the dynamic regret of a trace."""
+"""Moving comparators: known values, certificates, and the dynamic regret of a trace."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_a_trace_has_dynamic_regret() -> None:
     )
 
 
-def test_what_is_refused() -> None:
+def test_invalid_arguments_are_refused() -> None:
     """Half-planes that face each other leave no path but a long one."""
     rows = np.array([[[1.0, 0.0]], [[-1.0, 0.0]]])
     problem = Problem(Ball(2), Linear(2), VaryingAffine(2, 1, 1.0, 1.0))

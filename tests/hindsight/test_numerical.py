@@ -1,4 +1,4 @@
-"""Any convex losses and constraints: what is found, and that the certificate never claims more than is true."""
+"""The numerical solver for convex losses and constraints: its results and its certificates."""
 
 import numpy as np
 import pytest
@@ -78,7 +78,7 @@ def test_smooth_and_kinked_problems_agree_with_cvxpy(over, loss, constraint):
 @pytest.mark.parametrize(
     "name", [name for name, (problem, _) in problems().items() if not problem.constraint.parameters]
 )
-def test_it_agrees_with_the_special_solvers(name):
+def test_the_numerical_solver_agrees_with_special_solvers(name):
     problem, stream = problems()[name]
     special = hindsight.best(problem, stream, [7, 60], seeds=[1, 2])
     own = hindsight.best(problem, stream, [7, 60], seeds=[1, 2], method="numerical")
@@ -113,7 +113,7 @@ def test_fifty_coordinates_smooth_and_strongly_convex():
 
 
 @pytest.mark.slow
-def test_a_loss_from_jax_has_the_closed_form_s_answer():
+def test_a_loss_from_jax_agrees_with_the_closed_form():
     pytest.importorskip("jax")
     from jax import numpy as jnp
 
@@ -155,7 +155,7 @@ class OwnDisc(Set):
         return Ball(2).largest_norm(order)
 
 
-def test_a_set_of_ones_own():
+def test_a_custom_set():
     features, labels, norm = rows(2)
     for loss in (Logistic(2, norm), Hinge(2, norm)):
         constraint = Affine([[1.0, 1.0]], [0.3])
@@ -181,7 +181,7 @@ def test_a_feasible_set_without_interior_and_one_point_alone():
     np.testing.assert_allclose(best.x, [[-1.0]], atol=1e-8)
 
 
-def test_a_gap_that_cannot_be_closed_is_said(monkeypatch):
+def test_a_gap_that_cannot_be_closed_is_reported(monkeypatch):
     monkeypatch.setattr("longterm.hindsight.cutting_planes.MAX_PLANES", 1)
     d = 10
     features, labels, norm = rows(d)

@@ -1,4 +1,4 @@
-"""Problems that state themselves to CVXPY, and the certificate that holds for all of them."""
+"""CVXPY statements of problems, and the certificates of their solutions."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ STATED = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", STATED)
-def test_the_certificate_holds_and_is_tight_at_the_best_and_nowhere_else(name):
+def test_the_certificate_is_valid_and_tight_at_the_best_point(name):
     problem, stream = STATED[name]
     best = hindsight.best(problem, stream, [7, 60], seeds=[1, 2], method="cvxpy")
     assert best.x.shape == (2, 2, problem.dimension)
@@ -101,7 +101,7 @@ def test_projected_means_have_a_tight_certificate_and_wrong_ones_a_loose_one(mon
         (LeastSquares(3, 3.0, 1.0), Stack([L2Budget(3, 0.5), Affine([[1.0, 1.0, 0.0]], [0.1])]), Ball(3)),
     ],
 )
-def test_row_losses_state_what_they_are(loss, constraint, over):
+def test_statements_of_row_losses_agree_with_the_losses(loss, constraint, over):
     import cvxpy as cp
 
     rng = np.random.default_rng(1)
@@ -119,7 +119,7 @@ def test_row_losses_state_what_they_are(loss, constraint, over):
     assert np.all([loss.value(point, *drawn).sum() >= best.loss[0] - 1e-6 for point in points])
 
 
-def test_what_cannot_state_itself_is_refused():
+def test_parts_without_a_statement_are_refused():
     own = CustomLoss(2, lambda x: x[..., 0], lambda x: 0 * x, gradient_bound=1.0, value_range=2.0)
     problem = Problem(Ball(2), own, Affine([[1.0, 0.0]], [0.5]))
     with pytest.raises(InputError, match=r"CustomLoss has no CVXPY statement.*@state_loss\.register"):
@@ -128,7 +128,7 @@ def test_what_cannot_state_itself_is_refused():
         hindsight.best(doubly_stochastic(2), Replay([np.zeros((3, 4))]), [5], method="cvxpy")
 
 
-def test_a_user_s_own_loss_states_itself():
+def test_a_registered_statement_of_a_custom_loss():
     class Doubled(Linear):
         pass
 
@@ -151,7 +151,7 @@ def test_a_user_s_own_loss_states_itself():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("unit_diagonal", [True, False])
-def test_correlation_matrices_state_themselves(unit_diagonal):
+def test_statements_of_correlation_matrices(unit_diagonal):
     problem, stream = covariance(4, unit_diagonal=unit_diagonal), PairwiseSigns(4, 0.9)
     slow = hindsight.best(problem, stream, [3, 30], seeds=[0, 1], method="cvxpy")
     assert problem.constraint.values(slow.x).max() <= 1e-6

@@ -18,7 +18,7 @@ from opponents import KINDS, best_in_box, cut_problem, play_cut, play_linear, sl
 
 PROBLEM = Problem(Box.cube(2, -1.0, 1.0), Linear(2), Affine([[0.6, 0.8], [1.0, 0.0]], [-0.2, -0.1]))
 MAKERS = {
-    "Yu–Neely": lambda T: YuNeely.for_problem(PROBLEM, horizon=T, steps="published"),
+    "Yu–Neely": lambda T: YuNeely.for_problem(PROBLEM, horizon=T, preset="published"),
     "Yu–Neely, tuned": lambda T: YuNeely.for_problem(PROBLEM, horizon=T),
     "drift plus penalty": lambda T: DriftPlusPenalty.for_problem(PROBLEM, horizon=T, preset="neely-yu"),
     "Sinha–Vaze": lambda T: SinhaVaze.for_problem(PROBLEM, horizon=T),

@@ -281,7 +281,7 @@ def test_movement_stays_within_its_budget() -> None:
     assert not still.bound(problem, 500)
 
 
-def test_what_is_refused() -> None:
+def test_invalid_arguments_are_refused() -> None:
     varying, _, _ = turning()
     many = doubly_stochastic(3)
     with pytest.raises(InputError, match="slack"):

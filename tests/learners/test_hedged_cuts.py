@@ -378,7 +378,7 @@ def _shifted(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     return affine.matrix, affine.limit + 0.1
 
 
-def test_what_is_refused() -> None:
+def test_invalid_arguments_are_refused() -> None:
     problem = doubly_stochastic(3)
     with pytest.raises(InputError, match="factors"):
         HedgedCuts(INTERVAL, ())

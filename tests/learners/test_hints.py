@@ -209,7 +209,7 @@ def test_a_constraint_that_changes_is_taken_for_the_next() -> None:
         assert trace.long_term_violation[-1] < 0.01 * T
 
 
-def test_what_is_refused() -> None:
+def test_invalid_arguments_are_refused() -> None:
     with pytest.raises(InputError, match="table"):
         GivenHints(np.zeros(3))
     problem = two_dimensional()

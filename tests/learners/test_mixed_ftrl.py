@@ -189,3 +189,91 @@ def test_switching_costs_never_break_a_budget_by_much():
     problem = linear_problem()
     trace = run(problem, MixedPenalisedFTRL.for_problem(problem), SwitchingCosts(5), rounds=500)
     assert trace.hard_violation[-1] < 1e-9
+
+
+# --- terms of the theorem ------------------------------------------------------------------------------------
+
+
+def play_on_the_line(lead, body, first, pattern, rounds):
+    """Play costs along x_t; return the regret against 0, its bound, W_T and the second sum of W_T."""
+    problem = linear_problem(1, budget=1.5, l1=1.0, l2=1.0)  # R = 1
+    learner, following, regret = MixedAFTRL.for_problem(problem), 0.0, 0.0
+    state = learner.init()
+    for t in range(rounds):
+        size = first[t % len(first)] if t < lead else pattern[(t - lead) % len(pattern)] if t < lead + body else 1.0
+        x, cost = state.x, np.array([size * (np.sign(state.x[0]) or 1.0)])
+        w, s = ray_of(learner.prox, state.gradient_sum, state.weight[..., 0], state.scale.square_sum)
+        p, hedge = state.scale.weights, state.scale.hedge
+        following += float(cost @ w * (hedges.factor(hedge, p, s, 1.0) - p @ s))
+        regret += float(cost @ x)
+        state = learner.update(state, observe(problem, x, [cost]))
+    cost_of_blocks = float(hedges.close_block(state.scale.hedge, state.scale.weights, 1.0).block_cost)
+    bound = float(learner.scale_bounds(problem, state)[-1])
+    return regret, bound, cost_of_blocks, following
+
+
+@pytest.mark.parametrize(
+    ("sequence", "needed"),
+    [
+        ((37, 218, [-1, 1, -1, -0.1, -0.01, -0.1], [0.2, 0.01, -0.2, 0.2, -0.2], 600), "following"),
+        (
+            (
+                36,
+                225,
+                [-1, 1, -1, 0.05, -0.01, -0.1],
+                [0, -0.01, 0.2, 0.2, 0.2, 0.7, -0.2, 0.2, 0.2, 0.2, 0.2, -0.4, -0.4, -0.4, -1],
+                400,
+            ),
+            "blocks",
+        ),
+    ],
+)
+def test_no_part_of_the_cost_of_blocks_can_be_left_out(sequence, needed):
+    """Sequences found by search on which the bound against x = 0 is false without W_T, or without one of its sums."""
+    regret, bound, cost_of_blocks, following = play_on_the_line(*sequence)
+    assert regret <= bound
+    assert regret > 1.03 * (bound - cost_of_blocks)
+    part = following if needed == "following" else cost_of_blocks - following
+    assert regret > 1.5 * (bound - part)
+
+
+@given(
+    shares=st.lists(st.floats(-1.0, 1.0), min_size=9, max_size=9),
+    rounds=st.integers(1, 6),
+    largest=st.sampled_from([0.5, 0.3, 0.05]),
+)
+def test_the_correction_covers_what_a_block_charges_above_its_losses(shares, rounds, largest):
+    """Q_k grows by at most L_k + R_k S: −h − ln(1 − h) ≤ .773 h² for |h| ≤ ½, which .273 h² + ½B and D make up."""
+    radius, R = 2.0, hedges.radii(2.0)
+    hedge = hedges.HedgeState.zeros((), np, np.float64)._replace(clip=np.asarray(1.0), squares=np.asarray(3.0))
+    alpha = float(hedges.inverse_rate(hedge))
+    losses = largest * alpha * R * np.array(shares)
+    block = hedge._replace(block_losses=losses, block_squares=losses**2 / rounds)
+    closed = hedges.close_block(block, np.full(9, 1 / 9), radius)
+    assert np.all(closed.losses - losses <= R * float(closed.correction) * (1 + 1e-9) + 1e-12)
+
+
+def test_the_correction_is_nearly_attained():
+    R, hedge = hedges.radii(1.0), hedges.HedgeState.zeros((), np, np.float64)._replace(clip=np.asarray(1.0))
+    losses = R  # h = ½: α = 2
+    closed = hedges.close_block(hedge._replace(block_losses=losses, block_squares=losses**2), np.full(9, 1 / 9), 1.0)
+    excess = (closed.losses - losses) / R
+    assert np.all(excess <= float(closed.correction))
+    assert excess[0] == pytest.approx(float(closed.correction), rel=1e-3)  # 2 (ln 2 − ½) against 1.546/4
+
+
+def test_rounds_before_the_first_loss_are_counted_with_their_price():
+    """One push, then silence: α stays 0, p stays π, and without the count of λ_t g(x_t) the bounds are false."""
+    problem = linear_problem(400)
+    learner = MixedAFTRL.for_problem(problem, typical_size=1e3, theta_0=1e4, priced=True)
+    state, left, costs = learner.init(), 0.0, np.zeros((300, 400))
+    costs[0] = 0.05
+    for cost in costs:
+        seen = observe(problem, state.x, [cost])
+        left += float(seen.loss) + float(state.multiplier[0] * seen.constraint)
+        state = learner.update(state, seen)
+    bounds, R = learner.scale.primal_bounds(learner.prox, state.scale), hedges.radii(learner.prox.over.radius)
+    against = left + R[:8]  # the best x of each ball has Σ f_t(x) = −R_k
+    assert np.all(against <= bounds[:8])
+    assert against[7] > 50 * (bounds - state.scale.unpriced)[7]
+    assert not np.any(state.scale.hedge.losses)

@@ -16,13 +16,13 @@ from longterm.streams import Replay, SwitchingCosts
 from opponents import KINDS, best_in_box, play_linear
 
 seeds = st.integers(0, 10**6)
-FORMS = pytest.mark.parametrize("steps", ["published", "tuned"])
+FORMS = pytest.mark.parametrize("preset", ["published", "tuned"])
 
 
 def test_first_rounds_by_hand():
     # B = [−1, 1], g = 2x − 1, costs ±1; T = 16: γ = 2, G_m = 2, α = (4 + 1) 4/2 = 10, steps 1/20.
     problem = Problem(Box.cube(1, -1.0, 1.0), Linear(1), Affine([[2.0]], [1.0]))
-    learner = YuNeely.for_problem(problem, horizon=16, steps="published")
+    learner = YuNeely.for_problem(problem, horizon=16, preset="published")
     assert (learner.gamma, learner.alpha, learner.lipschitz) == (2.0, 10.0, 2.0)
     state = learner.init()
     state = learner.tell(state, observe(problem, state.x, [np.array([-1.0])]))
@@ -87,12 +87,12 @@ def online_lp(seed, T):
 @pytest.mark.slow
 @FORMS
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.cross)])
-def test_the_violation_stays_where_it_is_as_the_horizon_grows_tenfold(steps, seed):
+def test_the_violation_stays_where_it_is_as_the_horizon_grows_tenfold(preset, seed):
     """Its promise: O(1). A-OGD's grows by its T^{3/4} on the same costs."""
     worst, others = [], []
     for T in (400, 4000):
         problem, costs = online_lp(seed, T)
-        learner = YuNeely.for_problem(problem, horizon=T, steps=steps)
+        learner = YuNeely.for_problem(problem, horizon=T, preset=preset)
         trace = run(problem, learner, Replay([costs]), record=range(1, T + 1))
         worst.append(float(trace.per_constraint_violation.max()))
         assert worst[-1] <= float(learner.bound(problem, T)["long_term_violation"])
@@ -119,11 +119,11 @@ def polytope(seed, d=3, m=2):
 
 @FORMS
 @given(kind=KINDS, seed=seeds, T=st.integers(1, 200), stretch=st.sampled_from([0.3, 1.0, 4.0]))
-def test_regret_and_violation_stay_under_the_bound(steps, kind, seed, T, stretch):
+def test_regret_and_violation_stay_under_the_bound(preset, kind, seed, T, stretch):
     problem, slack = polytope(seed)
     g, B = problem.constraint, problem.enclosing_set
     # A horizon that is wrong changes the steps, not the bounds.
-    learner = YuNeely.for_problem(problem, horizon=max(1, int(stretch * T)), steps=steps)
+    learner = YuNeely.for_problem(problem, horizon=max(1, int(stretch * T)), preset=preset)
     game = play_linear(problem, learner, kind, T, seed)
     regret = game.loss - best_in_box(B.lower, B.upper, g.matrix, g.limit, game.costs.sum(axis=0))
     violation = np.linalg.norm(np.maximum(game.values.sum(axis=0), 0.0))
@@ -161,7 +161,7 @@ def test_the_constant_of_the_article_is_larger(beta, wide, G, D, share):
 def test_the_bound_by_hand():
     # T = 16 as in the first test: G_m = 2, η = 20 − 16 = 4; r = 1, Δ = 2, G_f = 1, D_m = 3, F = 2.
     problem = Problem(Box.cube(1, -1.0, 1.0), Linear(1), Affine([[2.0]], [1.0]))
-    learner = YuNeely.for_problem(problem, horizon=16, steps="published")
+    learner = YuNeely.for_problem(problem, horizon=16, preset="published")
     bound = learner.theorem_with_slack(problem, 16, None)
     assert float(bound["regret"]) == pytest.approx(10 + 16 / 8)
     assert float(bound["long_term_violation"]) == pytest.approx(np.sqrt(20 + 36 + 15 * (1 / 4 + 4)) / 2)
@@ -275,9 +275,9 @@ def test_smooth_keeps_a_closed_form_and_refuses_constraints_that_change():
 
 
 @FORMS
-def test_what_it_needs_is_asked_for(steps):
+def test_what_it_needs_is_asked_for(preset):
     def make(problem, horizon):
-        return YuNeely.for_problem(problem, horizon=horizon, steps=steps)
+        return YuNeely.for_problem(problem, horizon=horizon, preset=preset)
 
     varying = Problem(Ball(2), Linear(2), VaryingAffine(2, 1, 1.0, 1.0))
     with pytest.raises(InputError, match=Need.FIXED_CONSTRAINT.value):
@@ -301,4 +301,4 @@ def test_a_weight_too_large_for_its_steps_is_warned_of():
         run(problem, bad, Replay([np.zeros((3, 2))]))
     assert "not positive" in bad.bound(problem, 10).reason
     with pytest.raises(InputError, match="'tuned' or 'published'"):
-        YuNeely.for_problem(problem, horizon=10, steps="convex")
+        YuNeely.for_problem(problem, horizon=10, preset="convex")

@@ -1,4 +1,4 @@
-"""A set {g ≤ 0} ∩ B that is empty is noticed before round 1; one that is not is never called so."""
+"""Proofs that {g ≤ 0} ∩ B is empty: found for empty sets, and never for others."""
 
 import numpy as np
 import pytest
@@ -88,7 +88,7 @@ def test_an_empty_set_is_noticed_before_round_1(over, constraint):
 
 
 @pytest.mark.parametrize(("over", "constraint"), NOT_EMPTY.values(), ids=NOT_EMPTY)
-def test_a_set_that_only_touches_is_not_called_empty(over, constraint):
+def test_a_set_that_only_touches_is_not_empty(over, constraint):
     assert proof_of_emptiness(constraint, over) is None
 
 
@@ -97,7 +97,7 @@ def test_the_zoo_is_not_empty(name):
     assert problems()[name][0].emptiness is None
 
 
-def test_of_constraints_that_change_nothing_is_said():
+def test_changing_constraints_have_no_proof_of_emptiness():
     problem = Problem(Ball(1), Linear(1), VaryingAffine(1, 1, 1.0, 9.0))
     assert problem.emptiness is None
 
@@ -134,7 +134,7 @@ def test_a_set_with_a_feasible_point_is_never_called_empty(seed, d, m, kind):
 
 
 @given(seed=st.integers(0, 10**6), d=st.integers(1, 5), margin=st.floats(0.01, 2.0))
-def test_half_spaces_that_contradict_each_other_are_noticed(seed, d, margin):
+def test_contradicting_half_spaces_are_detected(seed, d, margin):
     """Farkas: Σ u_j a_j = 0 and Σ u_j b_j < 0 for some u ≥ 0, at random; the linear program finds such u."""
     rng = np.random.default_rng(seed)
     rows = rng.standard_normal((d + 1, d))

@@ -1,4 +1,4 @@
-"""The problems that tell methods apart, one by one: facts by hand, what makes each of them hard."""
+"""The harder problems: constants by hand, and the properties that make them hard."""
 
 import numpy as np
 import pytest
@@ -136,7 +136,7 @@ def test_power_by_hand():
             power_allocation(prices)
 
 
-def test_windows_of_a_series_start_where_the_seed_says():
+def test_the_seed_selects_the_start_of_a_window():
     series = Windows(np.arange(100.0), 2 * np.arange(100.0))
     price, twice = series.draw(5, 0, 250).loss
     np.testing.assert_array_equal(np.diff(price) % 100, 1)

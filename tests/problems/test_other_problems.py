@@ -1,11 +1,10 @@
-"""A learner made for one problem is not let loose on another that it does not fit."""
+"""A learner is refused on a problem that it does not fit."""
 
 import numpy as np
 import pytest
 
 from longterm import InputError, Problem, SlaterPoint, run
 from longterm.constraints import Affine
-from longterm.constraints.extreme_eigenvector import lanczos_one
 from longterm.learners import (
     DoublingRestarts,
     FeasibleOnlineADM,
@@ -44,16 +43,10 @@ def test_a_learner_for_a_wider_set_is_refused_on_a_narrower_one(name):
         run(NARROW, learner, RandomCosts(2), 5)
 
 
-def test_a_slater_point_is_not_taken_on_trust_where_there_can_be_none():
+def test_a_false_slater_point_is_refused():
     problem = doubly_stochastic(2)
     with pytest.raises(InputError, match="no interior"):
         NoViolationAOGD.for_problem(problem, horizon=1000, margin=0.1, slater=SlaterPoint(0.5))
-
-
-def test_lanczos_on_the_zero_matrix():
-    value, vector = lanczos_one(np.zeros((5, 5)))
-    assert float(value) == 0.0
-    assert np.linalg.norm(vector) == pytest.approx(1.0)
 
 
 def test_projection_onto_the_simplex_far_away():

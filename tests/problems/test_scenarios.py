@@ -1,4 +1,4 @@
-"""Problems that tell methods apart: their constants, streams, comparators, and learners within their bounds."""
+"""Scenarios: their constants, streams and comparators, and learners within their bounds."""
 
 import pickle
 import re
@@ -118,7 +118,7 @@ def test_the_best_in_hindsight_is_certified_and_agrees_with_cvxpy(name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in SMALL_SCENARIOS if name != "switching constraints on average"])
-def test_learners_keep_their_bounds_against_what_their_theory_allows(name):
+def test_learners_stay_below_their_bounds(name):
     case, rounds = SMALL_SCENARIOS[name], [20, 100, 400]
     problem, c = case.problem, case.problem.constants
     best = hindsight.best(case.problem, case.stream, rounds, seeds=[0, 1], benchmark=case.benchmark)
@@ -147,7 +147,7 @@ def test_learners_keep_their_bounds_against_what_their_theory_allows(name):
 
 
 @pytest.mark.parametrize("build", [scenarios.noisy_doubly_stochastic, scenarios.routing, scenarios.job_scheduling])
-def test_a_game_can_be_sent_to_another_process(build):
+def test_a_scenario_can_be_pickled(build):
     case = build()
     copy = pickle.loads(pickle.dumps(case))
     np.testing.assert_array_equal(
@@ -156,7 +156,7 @@ def test_a_game_can_be_sent_to_another_process(build):
     )
 
 
-def test_every_game_is_built_by_its_name():
+def test_every_scenario_is_built_by_name():
     assert set(scenarios.SCENARIOS) == {
         "doubly_stochastic",
         "budgeted_logistic",

@@ -1,4 +1,4 @@
-"""Which constraint has which projection, on which enclosing set; and which has none."""
+"""Projections of constraints on enclosing sets, and cases without one."""
 
 import pickle
 
@@ -49,7 +49,7 @@ def test_constraints_know_their_projections():
         assert np.einsum("nd,nkd->nk", w - z, others[None] - z[:, None]).max() <= 1e-10
 
 
-def test_none_where_b_matters_and_nobody_knows_how():
+def test_no_projection_where_none_is_known():
     """One projection after the other is not the projection onto both: better none than a wrong one."""
     assert ElasticNetBudget(6, budget=1.2).projection(Ball(6, radius=0.3)) is None
     assert ElasticNetBudget(6, budget=1.2).projection(Ball(6, radius=5.0, centre=np.full(6, 2.0))) is None

@@ -50,7 +50,7 @@ def ready(driver):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", SIZES)
-def test_it_loads_alone_and_fits(driver, page, size, scheme):
+def test_the_page_is_self_contained_and_fits(driver, page, size, scheme):
     open_at(driver, page, *SIZES[size], scheme)
     ready(driver)
     for closed in driver.find_elements("css selector", "details"):
@@ -112,7 +112,7 @@ def test_the_frontier_follows_the_violation(driver, page, arena):
             assert len(named) >= min(2, len(best))
 
 
-def test_a_marked_learner_stands_out(driver, page):
+def test_a_marked_learner_is_highlighted(driver, page):
     open_at(driver, page, *SIZES["desktop"])
     ready(driver)
     driver.execute_script(SET, driver.find_element("css selector", ".mark"), "A-OGD", "change")
@@ -124,7 +124,7 @@ def test_a_marked_learner_stands_out(driver, page):
     assert [row.text for row in driver.find_elements("css selector", "tr.marked th")] == ["A-OGD"]
 
 
-def test_on_paper_letters_keep_their_size(driver, page):
+def test_letters_keep_their_size_in_print(driver, page):
     open_at(driver, page, 1440, 900)
     ready(driver)
     boxes = "return [...document.querySelectorAll('.plot svg')].map(svg => svg.getAttribute('viewBox'))"

@@ -38,7 +38,7 @@ def means_drawn(axis):
 
 
 def alone(result):
-    """One curve, one sequence, one round."""
+    """Return the result with one curve, one sequence and one round."""
     first = result.curves[0]
     one = dataclasses.replace(
         first, measures={m: v[-1:, :1] for m, v in first.measures.items()}, bounds={}, printed_bounds={}
@@ -69,7 +69,7 @@ def test_figures_of_any_result(make, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("figures", [False, pytest.param(True, marks=pytest.mark.cross)], ids=["page", "figures, too"])
 def test_the_same_result_gives_the_same_bytes(tmp_path, figures):
-    """In another process, a second later, with another hash seed."""
+    """The second one is written by another process with another hash seed."""
     script = "import sys; from results import dsm; from longterm.report import write_figures, write_page;"
     script += "write_page(dsm(3, 200, 2), sys.argv[1] + '/page.html');"
     script += "write_figures(dsm(3, 200, 2), sys.argv[1])" if figures else ""
@@ -131,7 +131,7 @@ def test_no_data_is_lost_where_sums_are_negative_or_zero(plt):
     ],
     ids=["log-log, dsm", "linear, dsm", "log-log, sample", "linear, sample", "log-log, many", "linear, many"],
 )
-def test_nothing_covers_anything(plt, draw, make):
+def test_nothing_overlaps(plt, draw, make):
     result = make()
     drawing = draw(plt, result)
     drawing.canvas.draw()
@@ -147,7 +147,7 @@ def test_nothing_covers_anything(plt, draw, make):
     assert legend.y0 >= page.y0
 
 
-def test_the_logged_sum_has_a_panel_and_a_plot_beside_the_true_one(plt, tmp_path):
+def test_the_logged_sum_has_a_panel_and_a_plot(plt, tmp_path):
     plain = sample(150, 3)
     curves = tuple(
         dataclasses.replace(c, measures={**c.measures, "logged_violation": c.measures["signed_violation"] / 10})
@@ -184,7 +184,7 @@ def contrast(one, other):
     return (light + 0.05) / (dark + 0.05)
 
 
-def test_colours_stand_out_and_looks_do_not_repeat():
+def test_colours_have_contrast_and_styles_do_not_repeat():
     css = (Path(write_page.__code__.co_filename).parent / "page.css").read_text()
     light, dark = re.findall(r"--panel: (#[0-9a-f]{6})", css)
     for on_light, on_dark in COLOURS:
@@ -270,14 +270,14 @@ def test_the_tables_have_the_numbers_of_the_result(written):
         assert row[-2:] == [curve.mean(m)[-1] for m in ("squared_violation", "long_term_violation")]
 
 
-def test_the_numbers_on_the_way(written):
+def test_tables_of_rounds_have_the_numbers_of_the_result(written):
     result = dsm(*SMALL)
     rows = first_table(written, "Hard violation, ")
     at = np.searchsorted(result.rounds, [1, 10, 100, 200])
     assert rows == [curve.mean("hard_violation")[at].tolist() for curve in result.curves]
 
 
-def test_slack_is_called_so():
+def test_slack_is_marked():
     result = sample(150, 3)
     assert "below 0" in [cell.content for _, cells in violation_table(result).rows for cell in cells]
     assert [cell.best for _, cells in regret_table(result).rows for cell in cells].count(True) == 1
@@ -298,7 +298,7 @@ def test_the_figure_has_all_curves_and_all_rounds():
     assert odd["bounds"]["regret"] == [1.0, None, None, 1e30]
 
 
-def test_the_page_stands_alone_and_cannot_be_broken_into(written):
+def test_the_page_is_self_contained_and_escapes_everything(written):
     page = Page(written)
     assert not [tag for tag, given in page.tags if "src" in given or tag in ("link", "iframe", "img", "b")]
     assert all(given["href"].startswith("#") for tag, given in page.tags if tag == "a")
@@ -318,7 +318,7 @@ def _scripts(page):
     return [(tag, given) for tag, given in page.tags if tag == "script"]
 
 
-def test_remarks_commands_and_words_are_there(written):
+def test_the_page_has_remarks_commands_and_facts(written):
     text = "".join(Page(written).text)
     result = dsm(*SMALL)
     for remark in result.remarks:
@@ -332,7 +332,7 @@ def test_remarks_commands_and_words_are_there(written):
     assert "seeds 3, 5, 9" in text
 
 
-def test_the_certificate_says_how_exact_the_comparator_is():
+def test_the_certificate_describes_the_gap():
     result = dsm(*SMALL)
     assert "closed form" in certificate(result)
     half = dataclasses.replace(result, certified_gap=result.certified_gap + 5e-7)
@@ -341,13 +341,13 @@ def test_the_certificate_says_how_exact_the_comparator_is():
     assert "no certificate" in certificate(hostile())
 
 
-def test_a_page_of_nothing_is_refused(tmp_path):
+def test_a_page_without_results_is_refused(tmp_path):
     with pytest.raises(InputError, match="results"):
         write_page([], tmp_path / "page.html")
     assert not (tmp_path / "page.html").exists()
 
 
-def test_a_page_is_light(tmp_path):
+def test_pages_are_small(tmp_path):
     """Even fifty learners: the single sequences are left out before the page grows heavy."""
     assert write_page(alone(dsm(*SMALL)), tmp_path / "one.html").stat().st_size < 150_000
     assert write_page(many(50), tmp_path / "fifty.html").stat().st_size < 1_500_000

@@ -54,7 +54,7 @@ def axes(driver, plot):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", SIZES)
-def test_it_loads_alone_and_fits(driver, page, size, scheme):
+def test_the_page_is_self_contained_and_fits(driver, page, size, scheme):
     open_at(driver, page, *SIZES[size], scheme)
     WebDriverWait(driver, 10).until(lambda d: d.execute_script(READY))
     for closed in driver.find_elements("css selector", "details"):
@@ -87,7 +87,7 @@ def test_the_page_follows_the_scheme(driver, page):
     assert colours["light"][1] != colours["dark"][1]
 
 
-def test_a_press_in_the_legend_hides_and_shows_a_curve(driver, figure):
+def test_a_click_in_the_legend_hides_and_shows_a_curve(driver, figure):
     entry = figure.find_elements("css selector", ".legend button")[1]
     every = list(range(6))
     assert [driver.execute_script(VISIBLE, plot) for plot in plots(figure)] == [every, every]
@@ -162,7 +162,7 @@ def test_the_command_is_copied(driver, figure):
     assert copied == dsm(8, 200, 3).command
 
 
-def test_pointing_tells_round_mean_and_spread(driver, figure):
+def test_the_pointer_shows_round_mean_and_spread(driver, figure):
     plot = plots(figure)[0]
     surface = plot.find_element("css selector", ".surface")
     driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", plot)
@@ -187,7 +187,7 @@ def test_dragging_zooms_and_a_double_click_shows_all_again(driver, figure):
     assert driver.execute_script(TICKS, plot) == every
 
 
-def test_the_address_keeps_what_was_chosen(driver, figure, page):
+def test_choices_are_kept_in_the_url(driver, figure, page):
     figure.find_element("xpath", ".//label[input[@value='linear']]").click()
     figure.find_element("css selector", "option[value='sequences']").click()
     figure.find_element("css selector", "input[value='bounds']").click()
@@ -204,7 +204,7 @@ def test_the_address_keeps_what_was_chosen(driver, figure, page):
     assert "dsm.axes=linear" in driver.current_url  # a jump within the page forgets nothing
 
 
-def test_two_runs_stand_side_by_side_on_the_same_axes(driver, page):
+def test_two_runs_side_by_side_have_the_same_axes(driver, page):
     open_at(driver, f"{page}#&beside1=dsm&beside2=grid", *SIZES["desktop"])
     one, other = (driver.find_element("css selector", f"#{id}") for id in ("dsm", "grid"))
     assert one.rect["y"] == other.rect["y"]
@@ -249,7 +249,7 @@ def test_saved_numbers_hold_no_formula(driver, tmp_path):
     assert {row["curve"] for row in rows} == {'\'=cmd|"x"'}
 
 
-def test_nothing_is_cropped_on_paper(driver, page):
+def test_nothing_is_cropped_in_print(driver, page):
     open_at(driver, page, 1440, 900)
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     paper = {"width": 688, "height": 1017, "deviceScaleFactor": 1, "mobile": False}  # A4 less 14 mm on each side
@@ -261,14 +261,14 @@ def test_nothing_is_cropped_on_paper(driver, page):
     assert found == []
 
 
-def test_a_table_wider_than_the_page_says_so(driver, page):
+def test_a_table_wider_than_the_page_is_marked(driver, page):
     open_at(driver, page, *SIZES["phone"])
     WebDriverWait(driver, 5).until(lambda d: d.find_elements("css selector", "#dsm .scroll.wider"))
     open_at(driver, page, *SIZES["desktop"])
     assert driver.find_elements("css selector", "#covtype-sample .scroll.wider") == []
 
 
-def test_ticks_stand_apart(driver, page):
+def test_ticks_do_not_overlap(driver, page):
     overlapping = """return [...document.querySelectorAll('.plot svg')].flatMap(svg => {
         const boxes = [...svg.querySelectorAll('.tick')].map(t => t.getBoundingClientRect());
         return boxes.filter((a, k) => boxes.some((b, j) => j > k
@@ -281,7 +281,7 @@ def test_ticks_stand_apart(driver, page):
             assert len(driver.execute_script(TICKS, plot)) >= 2
 
 
-def test_remarks_are_unfolded_on_paper(driver, tmp_path):
+def test_remarks_are_unfolded_in_print(driver, tmp_path):
     remarks = tuple(Remark("note", f"Number {k}") for k in range(5))
     path = write_page(dataclasses.replace(dsm(8, 200, 3), remarks=remarks), tmp_path / "folded.html")
     open_at(driver, path.as_uri(), *SIZES["desktop"])

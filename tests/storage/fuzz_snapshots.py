@@ -25,21 +25,8 @@ import numpy as np
 from scipy.sparse import csr_array
 from sklearn.base import ClassifierMixin
 
-from longterm import AOGD, Feedback, Fleet, LiveLearner
-from longterm.decisions import (
-    EXP3IX,
-    Budget,
-    Chooser,
-    EntropicDual,
-    InverseGapWeighting,
-    LinearUCB,
-    PrimalDual,
-    RidgeRegressor,
-    TableRegressor,
-    ThompsonSampling,
-)
-from longterm.errors import BrokenBoundWarning, LongtermError, SnapshotError
-from longterm.learners import AdaptiveAFTRL
+from longterm import AOGD, Feedback, Fleet
+from longterm.errors import LongtermError, SnapshotError
 from longterm.linear_model import (
     BudgetLinearClassifier,
     BudgetLinearLearner,
@@ -47,7 +34,8 @@ from longterm.linear_model import (
     EvolvingLinearLearner,
 )
 from longterm.problems import two_dimensional
-from longterm.storage.snapshot import DTYPES, MAGIC
+from longterm.storage.packing import DTYPES
+from longterm.storage.snapshot import MAGIC
 
 PRELUDE, LENGTH = struct.Struct("<8sIQ"), struct.Struct("<I")
 ROUNDS = int(os.environ.get("FUZZ_ROUNDS", "1000"))
@@ -98,33 +86,6 @@ class Linear:
         assert 0 <= learner.nonzeros <= learner.settings.dimension
 
 
-class Live:
-    """A live learner with open, closed, skipped and expired rounds."""
-
-    def __init__(self, make):
-        self.make = make
-
-    def save(self, path, played):
-        live = LiveLearner(self.make(), PROBLEM, max_in_flight=8, expire_after=12)
-        self.rounds(live, played, keep_open=True)
-        live.save(path)
-
-    def rounds(self, live, count, keep_open=False):
-        for i in range(count):
-            token = live.ask()
-            if i % 7 == 3:
-                live.skip(token)
-            elif not (keep_open and i % 5 == 0):
-                live.tell(token, loss_parameters=[np.array([math.cos(i), math.sin(i)])])
-
-    def play(self, path):
-        live = LiveLearner.load(path, self.make(), PROBLEM)
-        for token in live.in_flight:
-            live.tell(token, loss_parameters=[np.array([0.1, 0.2])])
-        self.rounds(live, ROUNDS)
-        finite(live.ask().x)
-
-
 class Rows:
     """A fleet."""
 
@@ -144,40 +105,6 @@ class Rows:
         fleet = Fleet.load(path, AOGD.for_problem(PROBLEM))
         self.rounds(fleet, ROUNDS)
         finite(fleet.ask())
-
-
-class Chooses:
-    """A chooser with open, settled, half-settled and forgotten requests."""
-
-    def __init__(self, primal, context=()):
-        budget = Budget(80.0, 1.0)
-        self.rule = PrimalDual(primal, EntropicDual(0.2, step=0.05), budget, 4000, replan=True)
-        self.context = context
-
-    def save(self, path, played):
-        chooser = Chooser(self.rule, seed=3, expire_after=40)
-        self.requests(chooser, played)
-        chooser.save(path)
-
-    def requests(self, chooser, count):
-        for i in range(count):
-            choice = chooser.act(self.context, costs=[0.0, 0.2, 0.5], bounds=[0.1, 0.3, 0.6])
-            if choice.action is None:
-                continue
-            if i % 5 < 2:
-                chooser.settle(choice, [0.2, 0.5, 0.8][choice.action], 0.05)
-            elif i % 5 == 2:
-                chooser.settle(choice, cost=0.1)
-            elif i % 5 == 3:
-                chooser.skip(choice)
-
-    def play(self, path):
-        chooser = Chooser.load(path, self.rule)
-        warnings.simplefilter("ignore", BrokenBoundWarning)  # a bound may be any number
-        for choice in list(chooser.pending.values())[:20]:
-            chooser.settle(choice, rewards=[0.2, 0.5, 0.8], costs=[0.0, 0.1, 0.4])
-        self.requests(chooser, ROUNDS // 5)
-        finite(chooser.spent, chooser.committed, chooser.prices)
 
 
 class Fits:
@@ -241,14 +168,7 @@ KINDS = {
     "scaled, sparse": Linear("a-ftrl", 40, sparse=True, scale_features=True),
     "mixed, sparse": Linear("a-ftrl", 40, sparse=True, scales="mixed"),
     "mixed, sparse, regression": Linear("a-ftrl", 12, sparse=True, regression=True, scales="mixed"),
-    "live, a-ogd": Live(lambda: AOGD.for_problem(PROBLEM)),
-    "live, adaptive": Live(lambda: AdaptiveAFTRL.for_problem(PROBLEM)),
     "fleet": Rows(),
-    "chooser, thompson": Chooses(ThompsonSampling(3, 2, exploration=1.0), (1.0, 0.5)),
-    "chooser, ucb": Chooses(LinearUCB(3, 2), (1.0, 0.5)),
-    "chooser, exp3": Chooses(EXP3IX(3)),
-    "chooser, ridge": Chooses(InverseGapWeighting(3, RidgeRegressor(2)), (1.0, 0.5)),
-    "chooser, cells": Chooses(InverseGapWeighting(3, TableRegressor(2)), (1.0,)),
     "evolving": Evolves(),
     "classifier": Fits(lambda: BudgetLinearClassifier(budget=5.0), two),
     "regressor": Fits(lambda: BudgetLinearRegressor(budget=5.0), lambda y: y),

@@ -13,12 +13,13 @@ import numpy as np
 import pytest
 
 import longterm
-from longterm import AOGD, Fleet, LiveLearner
+from longterm import AOGD, Fleet
 from longterm.errors import SnapshotError
 from longterm.linear_model import BudgetLinearLearner
 from longterm.linear_model.kernels.layout import FIELDS, MIXTURE, MIXTURE_FIELDS
 from longterm.problems import two_dimensional
-from longterm.storage.snapshot import MalformedError, Snapshot, pack, read_snapshot, unpack, write_snapshot
+from longterm.storage.packing import MalformedError, pack, unpack
+from longterm.storage.snapshot import Snapshot, read_snapshot, write_snapshot
 
 PROBLEM = two_dimensional()
 
@@ -47,6 +48,18 @@ def test_thousands_of_forged_files(files, rounds):
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"{files}  files, 0 wrong" in done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [300, pytest.param(5000, marks=pytest.mark.cross)])
+def test_forged_databases(count):
+    script = Path(__file__).with_name("fuzz_databases.py")
+    environment = os.environ | {"PYTHONPATH": str(Path(longterm.__file__).parents[1]), "OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, script, str(count), "3"], capture_output=True, text=True, env=environment, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{count} databases, 0 wrong" in done.stdout
 
 
 def heap_of(parts):
@@ -188,28 +201,6 @@ def test_a_shape_is_believed_as_far_as_there_are_bytes():
     with pytest.raises(MalformedError, match="missing"):
         unpack(struct.pack("<I", len(header)) + header)
     assert unpack(pack({}, {"x": np.empty((3, 0))}))[1]["x"].shape == (3, 0)
-
-
-@pytest.mark.parametrize(
-    "arrays", [{"open.number": [1, 1, 3]}, {"open.number": [1, 2, 900]}, {"open.x": [math.nan]}, {"closed.how": [7]}]
-)
-def test_tokens_of_a_live_learner(tmp_path, arrays):
-    path = tmp_path / "forged"
-    live = LiveLearner(AOGD.for_problem(PROBLEM), PROBLEM)
-    for _ in range(4):
-        token = live.ask()
-    live.skip(token)
-    live.save(path)
-
-    def change(header, parts):
-        for name, values in arrays.items():
-            found = np.frombuffer(parts[name][3], dtype=parts[name][1]).copy()
-            found[: len(values)] = values
-            parts[name][3] = found.tobytes()
-
-    changed(path, change)
-    with pytest.raises(SnapshotError, match="corrupted"):
-        LiveLearner.load(path, AOGD.for_problem(PROBLEM), PROBLEM)
 
 
 # --- versions -------------------------------------------------------------------------------------------------

@@ -86,7 +86,7 @@ def test_an_iterable_may_bring_constraint_parameters():
     assert [a.shape for a in block.constraint] == [(5,), (5, 3)]
 
 
-def test_an_iterable_cannot_be_entered_anywhere():
+def test_an_iterable_cannot_start_at_an_arbitrary_round():
     with pytest.raises(InputError, match="Replay"):
         FromIterable([(1.0,)]).draw(0, 0, 1)
 
@@ -101,7 +101,7 @@ def test_rows_may_be_targets_alone():
     assert targets.shape == (5, 2)
 
 
-def test_what_stops_an_iterable_comes_after_the_items_before_it():
+def test_an_exception_of_an_iterable_comes_after_its_items():
     def rounds():
         yield from (([1.0, 2.0],) for _ in range(20))
         raise ConnectionError("gone")
@@ -125,7 +125,7 @@ def test_an_item_that_does_not_fit_is_left_out():
     assert rest.loss[0][:, 0].tolist() == [5, 6, 7, 8, 9]
 
 
-def test_the_unplayed_rest_of_a_block_is_played_next():
+def test_a_resumed_run_uses_the_rest_of_the_block():
     stream = FromIterable((float(t),) for t in range(100))
     (block,) = stream.blocks(0, 0, 50)
     assert block.rounds == 50

@@ -8,8 +8,8 @@ from functools import cache, partial
 import numpy as np
 
 from longterm.decisions import Budget, Chooser, EntropicDual, PrimalDual, ThompsonSampling
-from longterm.decisions.memory import ChooserMemory
-from longterm.storage.snapshot import pack
+from longterm.decisions.open_choices import encode_choice
+from longterm.storage.packing import pack, state_arrays
 
 
 @cache
@@ -21,7 +21,7 @@ def rule() -> PrimalDual:
 def position(chooser: Chooser) -> int:
     """Return the number of calls that took effect."""
     chooser.pending  # noqa: B018 - finishes interrupted calls
-    return chooser._recorded.memory.sequence
+    return chooser._replica.copy.version
 
 
 def next_call(chooser: Chooser) -> Callable[[], object]:
@@ -38,12 +38,9 @@ def next_call(chooser: Chooser) -> Callable[[], object]:
 
 
 def image(chooser: Chooser) -> bytes:
-    """Return the whole state but for the epochs, which are random."""
+    """Return the whole state as bytes, except for epochs and times."""
     position(chooser)
-    return image_of(chooser._recorded.memory)
-
-
-def image_of(memory: ChooserMemory) -> bytes:
-    """Return the whole state of a memory but for the epochs."""
-    arrays = {name: array for name, array in memory.arrays().items() if name != "open.epoch"}
-    return pack(memory.metadata() | {"epochs": ()}, arrays)
+    copy = chooser._replica.copy
+    arrays = {**state_arrays(copy.state), "generator": copy.generator}
+    opened = {f"open.{number}": encode_choice(one._replace(epoch=0)).hex() for number, one in copy.open.items()}
+    return pack({"version": copy.version, **opened}, arrays)

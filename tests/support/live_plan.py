@@ -1,8 +1,8 @@
-"""A service's life as a function of where it stands: what the crash tests do, undisturbed or not.
+"""A service whose next call depends on nothing but its state, undisturbed or killed at random moments.
 
-Run as a program it is the kill test: it lets a child process live that life and kills it at random moments.
+Run as a program it is the kill test:
 
-    python tests/live_plan.py FOLDER KILLS SEED
+    python tests/support/live_plan.py FOLDER KILLS SEED
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ import numpy as np
 
 from longterm import AOGD, LiveLearner
 from longterm.problems import two_dimensional
-from longterm.storage.snapshot import pack
+from longterm.storage.packing import pack, state_arrays
 
 PROBLEM = two_dimensional()
-SAVE_EVERY = 5
+LIMITS = {"max_in_flight": 6, "expire_after": 9}
 
 
 @cache
@@ -31,26 +31,24 @@ def learner() -> AOGD:
     return AOGD.for_problem(PROBLEM, steps="strongly convex", beta=0.5)
 
 
-def fresh(**options) -> LiveLearner:
-    return LiveLearner(learner(), PROBLEM, max_in_flight=6, expire_after=9, **options)
+def fresh() -> LiveLearner:
+    return LiveLearner(learner(), PROBLEM, **LIMITS)
 
 
-def start(folder: Path, *, fsync: bool = True) -> LiveLearner:
-    """What a service does when it comes up."""
-    snapshot, journal = folder / "state", folder / "journal"
-    if snapshot.exists():
-        return LiveLearner.load(snapshot, learner(), PROBLEM, journal=journal, fsync=fsync)
-    return fresh(journal=journal, fsync=fsync)
+def start(folder: Path, **options) -> LiveLearner:
+    """Start a service."""
+    options = {"durability": "relaxed", **LIMITS, **options}
+    return LiveLearner.open(folder / "service.db", learner(), PROBLEM, **options)
 
 
 def position(live: LiveLearner) -> int:
-    """How many things have happened: the plan goes on from there."""
+    """Return the number of calls that took effect."""
     state = live.state
     return state.asked + state.told + state.skipped
 
 
 def next_call(live: LiveLearner) -> Callable[[], object]:
-    """The next thing to happen, which depends on nothing but the state."""
+    """Return the next call, which depends on nothing but the state."""
     rng = np.random.default_rng(position(live))
     tokens = live.in_flight
     choice = rng.random()
@@ -64,17 +62,21 @@ def next_call(live: LiveLearner) -> Callable[[], object]:
 
 
 def step(live: LiveLearner) -> None:
-    """Let the next thing happen."""
+    """Make the next call."""
     next_call(live)()
 
 
 def image(live: LiveLearner) -> bytes:
-    """Everything the learner remembers, to the bit."""
-    return pack(live._recorded.memory.metadata(), live._recorded.memory.arrays())
+    """Return the whole state as bytes, except for epochs and times."""
+    _ = live.state
+    copy = live._replica.copy
+    arrays = {**state_arrays(copy.state), **{name: np.asarray(value) for name, value in copy.sums._asdict().items()}}
+    arrays |= {f"open.{number}": found.token.x for number, found in copy.open.items()}
+    return pack({"counters": copy.counters, "asked": copy.asked}, arrays)
 
 
 def undisturbed(steps: int) -> list[bytes]:
-    """The images after 0, 1, …, `steps` things."""
+    """Return the images after 0, 1, …, `steps` calls."""
     live = fresh()
     images = [image(live)]
     for _ in range(steps):
@@ -83,19 +85,17 @@ def undisturbed(steps: int) -> list[bytes]:
     return images
 
 
-def live_on(folder: Path, until: int, acknowledge) -> None:
-    """Come up, say where we stand, and go on: save now and then, and acknowledge each thing once it is done."""
+def serve(folder: Path, until: int, acknowledge) -> None:
+    """Start, say where we stand, and go on; acknowledge each call once it has returned."""
     with start(folder) as live:
         acknowledge(position(live))
         while position(live) < until:
             step(live)
             acknowledge(position(live))
-            if position(live) % SAVE_EVERY == 0:
-                live.save(folder / "state")
 
 
-def life(folder: Path, until: int, patience: tuple[int, float] | None) -> list[int]:
-    """One process; what it acknowledged, the first being where it came up.
+def process(folder: Path, until: int, patience: tuple[int, float] | None) -> list[int]:
+    """Run one process and return what it acknowledged, the first being where it started.
 
     With patience (n, seconds) it is killed that many seconds after its n-th acknowledgement.
     """
@@ -105,7 +105,7 @@ def life(folder: Path, until: int, patience: tuple[int, float] | None) -> list[i
         status = 1
         try:
             os.close(read)
-            live_on(folder, until, lambda done: os.write(write, f"{done}\n".encode()))
+            serve(folder, until, lambda done: os.write(write, f"{done}\n".encode()))
             status = 0
         finally:
             os._exit(status)
@@ -125,24 +125,20 @@ def life(folder: Path, until: int, patience: tuple[int, float] | None) -> list[i
 def main(folder: Path, kills: int, seed: int) -> None:
     dice = random.Random(seed)
     undisturbed(20)  # everything is imported and warm before the first child is born
-    acknowledged = written = halves = 0
+    acknowledged = written = 0
     for _ in range(kills):
-        heard = life(folder, 10**9, (dice.randrange(8), dice.uniform(0.0, 0.03)))
+        heard = process(folder, 10**9, (dice.randrange(8), dice.uniform(0.0, 0.03)))
         if heard:
-            assert acknowledged <= heard[0] <= acknowledged + 1, "an acknowledged thing was lost, or one was made up"
+            assert acknowledged <= heard[0] <= acknowledged + 1, "an acknowledged call was lost, or one was made up"
             assert heard == list(range(heard[0], heard[-1] + 1))
             written += heard[0] > acknowledged
             acknowledged = heard[-1]
-        for half in folder.glob("*.partial"):
-            halves += 1
-            half.unlink()
     end = acknowledged + 20
-    life(folder, end, None)
+    process(folder, end, None)
     with start(folder) as live:
         assert position(live) == end
-        assert image(live) == undisturbed(end)[-1], "the end is not that of an undisturbed life"
-    told = f"{kills} kills in {end} things: {halves} during a save, {written} between a write and its acknowledgement"
-    sys.stdout.write(told + "\n")
+        assert image(live) == undisturbed(end)[-1], "the end is not that of an undisturbed service"
+    sys.stdout.write(f"{kills} kills in {end} calls: {written} between a commit and its acknowledgement\n")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A small experiment, and what its tests need: learners that fail, a backend of one's own."""
+"""A small experiment for tests, learners that fail, and a joblib backend."""
 
 import io
 import os
@@ -27,7 +27,7 @@ TABLE = {
 }
 SMALL = spec_of(TABLE)
 HERE = Backend(workers=1)
-"""One after the other, in this process."""
+"""All jobs in this process."""
 
 
 def quietly(spec, folder, backend=HERE):
@@ -35,13 +35,13 @@ def quietly(spec, folder, backend=HERE):
 
 
 def files(folder):
-    """Every file that must not differ, by name."""
+    """Return the files that must not differ between two runs, by name."""
     every = (path for path in folder.rglob("*") if path.is_file() and path.name != "timings.json")
     return {str(path.relative_to(folder)): path.read_bytes() for path in every}
 
 
 def lose_the_worker(problem, rounds):
-    """A learner that takes its process with it, once."""
+    """Build a learner after killing the process once."""
     marker = Path(os.environ["LOSE_ONCE"])
     if not marker.exists():
         marker.touch()
@@ -50,7 +50,7 @@ def lose_the_worker(problem, rounds):
 
 
 def fixed_rounds():
-    """A problem whose rounds stand in arrays: every seed gives the same ones."""
+    """Return a problem whose rounds are the same for every seed."""
     stream = Replay([np.random.default_rng(0).uniform(-0.5, 0.5, (60, 2))])
     return Scenario(Problem(Ball(2), Linear(2), Affine([[1.0, 0.0]], [0.5])), stream, length=60)
 
@@ -60,7 +60,7 @@ def refuse(problem, rounds):
 
 
 def register_mine():
-    """A joblib backend of one's own."""
+    """Register a joblib backend."""
     import joblib
     from joblib.parallel import ThreadingBackend
 

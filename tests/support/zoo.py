@@ -429,7 +429,7 @@ def penalty_and_queue_learners(problem: Problem) -> dict[str, Learner[Any]]:
         made["quadratic penalty strongly convex"] = QuadraticPenaltyOGD.for_problem(problem, steps="strongly convex")
         made["Sinha–Vaze strongly convex"] = SinhaVaze.for_problem(problem, horizon=1000, steps="strongly convex")
     if not problem.constraint.parameters and problem.constraint.prox(problem.enclosing_set) is not None:
-        made["Yu–Neely"] = YuNeely.for_problem(problem, horizon=1000, steps="published")
+        made["Yu–Neely"] = YuNeely.for_problem(problem, horizon=1000, preset="published")
         made["Yu–Neely, doubling"] = DoublingRestarts(YuNeely.for_problem(problem, horizon=1), first_epoch=12)
     return made
 
@@ -509,11 +509,11 @@ def games() -> dict[str, tuple[Problem, Stream, Learner[Any]]]:
     }
 
 
-def crossed(games: Mapping[str, tuple[Problem, Stream, Learner[Any]]]) -> list[Any]:
-    """The names of the games as parameters of a test: two problems for each learner, and `cross` on all the others.
+def crossed(games: Mapping[str, tuple[Problem, Stream, Learner[Any]]], problems: int = 2) -> list[Any]:
+    """Return the names of the games as parameters of a test, with `cross` on all but one or two problems per learner.
 
-    Of the problems that a learner plays, the first and the last: they differ in set, loss and constraint. Of a learner
-    that is there in several variants, each plays one of the two, in turn.
+    The two problems are the first and the last of a learner, which differ in set, loss and constraint. Each variant of
+    a learner with several variants has one of the two, in turn.
     """
     of_rule: dict[str, list[str]] = {}
     for game in games:
@@ -525,6 +525,6 @@ def crossed(games: Mapping[str, tuple[Problem, Stream, Learner[Any]]]) -> list[A
         game
         for variants in of_class.values()
         for i, played in enumerate(variants)
-        for game in ((played[0], played[-1]) if len(variants) == 1 else (played[-(i % 2)],))
+        for game in ((played[0], played[-1])[:problems] if len(variants) == 1 else (played[-(i % 2)],))
     }
     return [pytest.param(game, marks=[] if game in kept else pytest.mark.cross) for game in games]

@@ -1,4 +1,4 @@
-"""The theorems hold, the printed one does not, and the tests would notice if they were loosened by much."""
+"""The theorems hold, the printed one does not, and the bounds are not much too large."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Bounds by measure: what they say, where they say nothing, and from which T on they say something."""
+"""Bounds by measure: values, vacuous bounds, and the first informative horizon."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def strongly_convex_by_hand(T):
     ("steps", "by_hand", "first"),
     [("convex", convex_by_hand, (26, 1248)), ("strongly convex", strongly_convex_by_hand, (6, 2634))],
 )
-def test_where_the_bounds_of_aogd_begin_to_say_something(steps, by_hand, first):
+def test_the_first_round_with_an_informative_bound(steps, by_hand, first):
     bounds = AOGD.for_problem(PROBLEM, steps=steps).bound(PROBLEM, [100, 1247, 1248, 2633, 2634, 10**5])
     T = bounds.rounds.astype(float)
     regret, violation = by_hand(T)
@@ -44,7 +44,7 @@ def test_where_the_bounds_of_aogd_begin_to_say_something(steps, by_hand, first):
         assert np.all(by_hand(before)[part] >= each * before)
 
 
-def test_it_is_said_in_words():
+def test_the_text_of_bounds():
     early, late = (str(AOGD.for_problem(PROBLEM).bound(PROBLEM, T)) for T in (1000, 2000))
     assert "signed_violation ≤ 1357.4 at T = 1000 (vacuous" in early
     assert "informative from T = 1248 on" in early
@@ -55,7 +55,7 @@ def test_it_is_said_in_words():
     assert "assumes (m + 1)G²η + 2μθ² ≤ θ" in str(known)
 
 
-def test_a_bound_that_never_says_anything():
+def test_a_bound_that_is_never_informative():
     problem = doubly_stochastic(8)
     odd = AOGD(problem.enclosing_set, ConstantSchedule(theta=1e4, eta=1e-9, mu=1e-9))
     bounds = odd.bound(problem, 100)
@@ -67,7 +67,7 @@ def test_a_bound_that_never_says_anything():
     )
 
 
-def test_of_a_grid_all_must_say_something():
+def test_all_learners_of_a_grid_must_be_informative():
     betas = np.array([0.5, 2 / 3])
     grid = AOGD.for_problem(PROBLEM, beta=betas).bound(PROBLEM, [1000, 3000, 5000])
     assert grid.vacuous("signed_violation").tolist() == [[True, True], [True, False], [False, False]]

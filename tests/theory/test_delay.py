@@ -1,4 +1,4 @@
-"""What delayed feedback costs: the theorem holds on random and on hostile delays, and delay does cost."""
+"""Delayed feedback: the theorem holds for random and adversarial delays, and delay has a cost."""
 
 import numpy as np
 import pytest
@@ -109,7 +109,7 @@ def test_delay_costs_more_than_the_undelayed_theorem_allows_and_no_more_than_the
     assert hasty > 5 * undelayed
 
 
-def test_lambda_stays_below_what_the_proof_says():
+def test_lambda_stays_below_its_bound():
     problem = Problem(Ball(1), Linear(1), Affine([[1.0]], [-1.0]))  # x + 1 ≤ 0: violated as long as x > −1
     schedule = ConvexSchedule(2.0, 1.0, 0.7)
     live = LiveLearner(AOGD(problem.enclosing_set, schedule), problem)
@@ -159,7 +159,7 @@ def test_strong_convexity_adds_its_share():
     assert float(difference) == pytest.approx((2 + 3) * 3 * 20 * 0.01)
 
 
-def test_steps_made_for_the_delay_pay_nothing_for_the_multiplier():
+def test_steps_for_the_delay_have_no_excess_terms():
     """e_t ≤ 0 for every β ≤ 2/3: below t = 12 by looking (it is monotone in τ from 2τ ≥ t on), then by docs/live.md."""
     facts = constants(strong_convexity=0.0, loss_gradient_bound=1.0)
     for delay in (*range(1, 8), 30, 300):

@@ -15,7 +15,7 @@ def parabola(**changed):
 LINE = Box([-1.0], [1.0])
 
 
-def test_true_facts_stand():
+def test_true_facts_are_not_refuted():
     assert challenge(parabola(), LINE) == []
 
 
@@ -49,7 +49,7 @@ def test_constraints_are_challenged_too():
     assert (proof.fact, proof.observed) == ("value_bound", pytest.approx(1.5))
 
 
-def test_functions_that_are_not_batched_are_told_how():
+def test_functions_that_are_not_batched_are_refused():
     flat = CustomLoss(2, function=lambda x: float(np.sum(x**2)), derivative=lambda x: 2 * x, **FACTS)
     with pytest.raises(InputError, match="returned shape"):
         challenge(flat, Ball(2))

@@ -1,4 +1,4 @@
-"""Slater points and the margins they leave room for."""
+"""Slater points and margins."""
 
 import numpy as np
 import pytest
@@ -53,7 +53,7 @@ def test_a_budget_has_most_slack_at_zero():
 
 
 @pytest.mark.parametrize("enclosing", ["ball", "rows"])
-def test_equalities_have_no_interior_and_the_refusal_says_why(enclosing):
+def test_equalities_have_no_interior(enclosing):
     problem = doubly_stochastic(3, enclosing)
     with pytest.raises(InputError, match=r"no interior: constraints .* are opposite") as refused:
         NoViolationAOGD.for_problem(problem, horizon=1000, margin="theorem")
@@ -73,7 +73,7 @@ def test_opposite_constraints_with_room_between_them_are_no_equality():
 
 
 @pytest.mark.slow
-def test_where_nothing_is_found_the_refusal_says_how_far_the_search_got():
+def test_the_error_reports_the_best_slack_found():
     hidden = Maximum([Affine([[1.0, 0.0], [-1.0, 0.0]], [0.0, 0.0])], over=Ball(2))
     with pytest.raises(InputError, match="no strictly feasible point was found"):
         find_slater_point(hidden, Ball(2))

@@ -1,4 +1,4 @@
-"""Penalties φ: what the proof admits, that A-OGD with λ²/2 is A-OGD, and the bound with others."""
+"""Penalties φ: admissible ones, equality with A-OGD for λ²/2, and the bound for others."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ def bent(a, b):
     )
 
 
-def test_the_square_is_the_papers_own_rule():
+def test_the_half_square_is_the_paper_s_rule():
     problem = Problem(Box.cube(3, -1.0, 1.0), Linear(3), Affine([[1.0, 1.0, 0.0]], [-0.5]))
     plain, squared = AOGD.for_problem(problem), AOGD.for_problem(problem, penalty=square(0.5))
     ours, theirs = (run(problem, made, RandomCosts(3), 300) for made in (squared, plain))
@@ -94,7 +94,7 @@ def test_other_growth_is_refused(penalty):
 
 
 @given(a=st.floats(0.05, 0.9), b=st.floats(0.0, 0.6))
-def test_what_passes_lies_between_the_two_quadratics(a, b):
+def test_admissible_penalties_lie_between_two_quadratics(a, b):
     penalty = bent(a, b)
     if check_penalty(penalty, TABLE_1, CONSTANTS, 50).c2.holds:
         tried = np.linspace(0, CONSTANTS.constraint_bound * float(step_sums(TABLE_1, 50).mu), 50)
@@ -148,7 +148,7 @@ def test_the_lightest_square_pays_by_the_root_of_two():
         (lambda u: np.asarray(0.0), lambda u: u, 0.0),  # not for arrays
     ],
 )
-def test_what_is_no_penalty_is_refused(value, derivative, kappa):
+def test_invalid_penalties_are_refused(value, derivative, kappa):
     with pytest.raises(InputError, match="penalty"):
         Penalty(value, derivative, kappa)
 

@@ -141,7 +141,7 @@ def test_a_step_that_is_not_positive_is_named():
         assert (refused.value.argument, refused.value.round) == ("eta", 4)
 
 
-def test_constants_will_do_for_a_users_own_steps():
+def test_custom_steps_may_be_constants():
     own = CustomSchedule(theta=lambda t: 1.0, eta=lambda t: 0.1, mu=lambda t: 0.2, gradient_bound=1.0)
     x = np.zeros(1, dtype=np.float32)
     assert [step.dtype for step in own.at(np.asarray(3), x)] == [np.float32] * 3

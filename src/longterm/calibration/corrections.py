@@ -1,7 +1,6 @@
-"""Corrections that turn a running count of misses into a shift of the threshold.
+"""Corrections that turn the counts of misses into a shift x of the threshold q = b + σx.
 
-A correction maps the counts of the past rounds to a number x, and the threshold is q = b + σx. Every correction
-increases with the number of misses, which is what makes the error stay bounded on every sequence.
+Every correction increases with the number of misses. That keeps the error bounded on every sequence.
 """
 
 from __future__ import annotations
@@ -15,52 +14,58 @@ from longterm._display import ReprMixin
 
 LARGEST_EXPONENT = 700.0
 LARGEST_LOG_WEALTH = 600.0
+_BETS_SLOWDOWN = 8.0
 
 
 class Counts(NamedTuple):
-    """Numbers of rounds and misses per group; rounds with a tie (score = threshold) are not counted.
+    """Numbers of rounds and misses; rounds with a tie (score = threshold) are told but not counted.
 
     Attributes
     ----------
+    told : array (...)
     rounds, misses : array (..., k)
-    log_wealth : array (..., k)
-        Logarithm of the Krichevsky–Trofimov likelihood of the misses over their likelihood at the nominal rate.
+        Per group.
+    log_wealth, bet : array (..., k)
+        Logarithm of the Krichevsky–Trofimov likelihood of the misses over their likelihood at the nominal rate, and
+        the next bet. Of size 0 where the correction has no bets.
     most_active : array (...)
         Largest number of groups that one round belonged to.
     """
 
+    told: Array
     rounds: Array
     misses: Array
     log_wealth: Array
+    bet: Array
     most_active: Array
-
-    @classmethod
-    def zeros(cls, shape: tuple[int, ...], groups: int, xp: Any, dtype: Any) -> Counts:
-        """Return the counts before the first round."""
-        empty = xp.zeros((*shape, groups), dtype=dtype)
-        return cls(empty, empty, empty, xp.ones(shape, dtype=dtype))
 
     def excess(self, miss_rate: Array) -> Array:
         """Return misses − α·rounds per group, shape (..., k)."""
         return self.misses - miss_rate[..., None] * self.rounds
 
-    def bet(self, miss_rate: Array) -> Array:
-        """Return β = (λ − α)/(α(1 − α)) with λ = (misses + ½)/(rounds + 1), shape (..., k)."""
-        rate = (self.misses + 0.5) / (self.rounds + 1.0)
-        level = miss_rate[..., None]
-        return (rate - level) / (level * (1.0 - level))
-
     def add(self, residual: Array, missed: Array, groups: Array, miss_rate: Array) -> Counts:
         """Return the counts after a round with this residual (0 at a tie) in these groups."""
         xp = namespace(self.rounds)
-        counted = xp.where((residual == 0.0)[..., None], 0.0, groups)
-        grown = xp.log1p(self.bet(miss_rate) * residual[..., None] * counted)
-        return Counts(
-            self.rounds + counted,
-            self.misses + xp.where(missed[..., None], counted, 0.0),
-            self.log_wealth + grown,
-            xp.maximum(self.most_active, xp.sum(groups, axis=-1)),
-        )
+        counted = groups * xp.astype(residual != 0.0, groups.dtype)[..., None]
+        rounds, misses = self.rounds + counted, self.misses + counted * missed
+        wealth, bet, most_active = self.log_wealth, self.bet, self.most_active
+        if wealth.shape[-1]:
+            wealth = wealth + xp.log1p(bet * residual[..., None] * groups)
+            bet = next_bet(rounds, misses, miss_rate)
+        if groups.shape[-1] > 1:
+            most_active = xp.maximum(most_active, count_active(groups))
+        return Counts(self.told + 1.0, rounds, misses, wealth, bet, most_active)
+
+
+def next_bet(rounds: Array, misses: Array, miss_rate: Array) -> Array:
+    """Return β = (λ − α)/(α(1 − α)) with λ = (misses + ½)/(rounds + 1), shape (..., k)."""
+    variance = miss_rate * (1.0 - miss_rate)
+    return ((misses + 0.5) / (rounds + 1.0) - miss_rate[..., None]) / variance[..., None]
+
+
+def count_active(groups: Array) -> Array:
+    """Return the number of groups of a round, given 0 or 1 for each. The product is faster than the sum."""
+    return namespace(groups).vecdot(groups, groups)
 
 
 @dataclass(frozen=True, repr=False)
@@ -68,11 +73,21 @@ class NoCorrection(ReprMixin):
     """The zero correction: the threshold is the base alone."""
 
     def __call__(self, counts: Counts, groups: Array, miss_rate: Array, spread: Array) -> Array:
-        return 0.0 * counts.most_active
+        return 0.0 * counts.told
 
 
 @dataclass(frozen=True, repr=False)
-class Sinh(ReprMixin):
+class _WithGain(ReprMixin):
+    """A correction with a gain κ."""
+
+    gain: float = 0.1
+
+    def __post_init__(self) -> None:
+        validate.validate_fields(self, validate.positive_scalar, "gain")
+
+
+@dataclass(frozen=True, repr=False)
+class Sinh(_WithGain):
     """x = sinh(κE) for one group: a score a thousand scales away costs 7.6/κ misses, not 1000/κ.
 
     Parameters
@@ -81,15 +96,10 @@ class Sinh(ReprMixin):
         κ. The sum of residuals stays within asinh(max |z|)/κ + 1, with z the scores in units of the scale.
     """
 
-    gain: float = 0.1
-
-    def __post_init__(self) -> None:
-        validate.validate_fields(self, validate.positive_scalar, "gain")
-
     def __call__(self, counts: Counts, groups: Array, miss_rate: Array, spread: Array) -> Array:
-        xp = namespace(counts.rounds)
         exponent = self.gain * counts.excess(miss_rate)[..., 0] / spread
-        return xp.sinh(xp.clip(exponent, -LARGEST_EXPONENT, LARGEST_EXPONENT))
+        xp = namespace(exponent)
+        return xp.sinh(xp.maximum(xp.minimum(exponent, LARGEST_EXPONENT), -LARGEST_EXPONENT))
 
     def inverse(self, z: Array, told: Array, spread: Array) -> Array:
         """Return the excess at which the correction equals z."""
@@ -97,7 +107,7 @@ class Sinh(ReprMixin):
 
 
 @dataclass(frozen=True, repr=False)
-class Linear(ReprMixin):
+class Linear(_WithGain):
     """x = κ⟨V, c⟩/m, with V the excess per group, c the groups of the round and m the most groups of a round so far.
 
     Parameters
@@ -108,18 +118,12 @@ class Linear(ReprMixin):
         Divide by m. GCACI does not.
     """
 
-    gain: float = 0.1
     normalised: bool = True
-
-    def __post_init__(self) -> None:
-        validate.validate_fields(self, validate.positive_scalar, "gain")
 
     def __call__(self, counts: Counts, groups: Array, miss_rate: Array, spread: Array) -> Array:
         xp = namespace(groups)
-        total = xp.vecdot(counts.excess(miss_rate), groups)
-        if not self.normalised:
-            return self.gain * total / spread
-        return self.gain * total / (spread * xp.maximum(counts.most_active, xp.sum(groups, axis=-1)))
+        total = self.gain * xp.vecdot(counts.excess(miss_rate), groups) / spread
+        return total / xp.maximum(counts.most_active, count_active(groups)) if self.normalised else total
 
     def inverse(self, z: Array, told: Array, spread: Array) -> Array:
         """Return the excess at which the correction equals z, for one group."""
@@ -128,12 +132,12 @@ class Linear(ReprMixin):
 
 @dataclass(frozen=True, repr=False)
 class Saturating(ReprMixin):
-    """x = K tan(E ln(t)/(C t)), the saturating integrator of conformal PID, finite within t·C·π/(2 ln t) misses.
+    """x = K tan(E ln(t + 1)/(C(t + 1))) after t rounds, the saturating integrator of conformal PID.
 
     Parameters
     ----------
     gain, saturation : float
-        K and C.
+        K and C. The threshold is infinite where |E| exceeds (π/2)·C·(t + 1)/ln(t + 1).
     """
 
     gain: float = 1.0
@@ -143,20 +147,19 @@ class Saturating(ReprMixin):
         validate.validate_fields(self, validate.positive_scalar, "gain", "saturation")
 
     def _slope(self, told: Array) -> Array:
-        t = told + 2.0
-        return namespace(told).log(t) / (t * self.saturation)
+        xp = namespace(told)
+        t = xp.maximum(told, 1.0) + 1.0
+        return xp.log(t) / (t * self.saturation)
 
     def __call__(self, counts: Counts, groups: Array, miss_rate: Array, spread: Array) -> Array:
         xp = namespace(counts.rounds)
-        angle = counts.excess(miss_rate)[..., 0] * self._slope(counts.rounds[..., 0]) / spread
-        edge = 0.5 * xp.pi
-        inside = xp.abs(angle) < edge
-        return xp.where(
-            inside, self.gain * xp.tan(xp.where(inside, angle, 0.0)), xp.where(angle > 0.0, xp.inf, -xp.inf)
-        )
+        angle = counts.excess(miss_rate)[..., 0] * self._slope(counts.told) / spread
+        inside = xp.abs(angle) < 0.5 * xp.pi
+        finite = self.gain * xp.tan(xp.where(inside, angle, 0.0))
+        return xp.where(inside, finite, xp.where(angle > 0.0, xp.inf, -xp.inf))
 
     def inverse(self, z: Array, told: Array, spread: Array) -> Array:
-        """Return the excess at which the correction equals z, after this many counted rounds."""
+        """Return the excess at which the correction equals z in a round asked after `told` scores."""
         return namespace(z).atan(z / self.gain) * spread / self._slope(told)
 
 
@@ -166,12 +169,14 @@ class Bets(ReprMixin):
 
     def __call__(self, counts: Counts, groups: Array, miss_rate: Array, spread: Array) -> Array:
         xp = namespace(groups)
-        wealth = xp.exp(xp.clip(counts.log_wealth / spread[..., None], -LARGEST_EXPONENT, LARGEST_LOG_WEALTH))
-        return xp.vecdot(groups, wealth * counts.bet(miss_rate)) / groups.shape[-1]
+        # Wealth is exponential in the misses, so late labels slow it down more.
+        slower = (1.0 + _BETS_SLOWDOWN * (spread - 1.0))[..., None]
+        wealth = xp.exp(xp.minimum(counts.log_wealth / slower, LARGEST_LOG_WEALTH))
+        return xp.vecdot(groups, wealth * counts.bet) / groups.shape[-1]
 
 
 @dataclass(frozen=True, repr=False)
-class LinearAndBets(ReprMixin):
+class LinearAndBets(_WithGain):
     """The sum of `Linear` and `Bets`: the linear part bounds every group, the bets help the rare ones.
 
     Parameters
@@ -180,13 +185,9 @@ class LinearAndBets(ReprMixin):
         κ of the linear part.
     """
 
-    gain: float = 0.1
-
-    def __post_init__(self) -> None:
-        validate.validate_fields(self, validate.positive_scalar, "gain")
-
     def __call__(self, counts: Counts, groups: Array, miss_rate: Array, spread: Array) -> Array:
         return Linear(self.gain)(counts, groups, miss_rate, spread) + Bets()(counts, groups, miss_rate, spread)
 
 
 Correction = NoCorrection | Sinh | Linear | Saturating | Bets | LinearAndBets
+WITH_BETS: Any = (Bets, LinearAndBets)

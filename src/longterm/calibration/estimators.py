@@ -11,23 +11,18 @@ from longterm._arrays import FloatArray
 from longterm._display import ReprMixin
 from longterm.calibration.certificates import Bound
 from longterm.calibration.intervals import Interval, Intervals
-from longterm.calibration.rule import Asked
 from longterm.errors import InputError
 
 Groups = Sequence[Iterable[str]] | None
 
 
 class _Online(ReprMixin):
-    """State shared by the two estimators: intervals over the scores of a fitted estimator."""
+    """The part that both estimators share: intervals, asked for and told in batches."""
 
     def __init__(self, estimator: Any, confidence_level: float, symmetric: bool) -> None:
         self.estimator = estimator
+        self.confidence_level = confidence_level
         self._intervals = Intervals(confidence_level, symmetric=symmetric)
-
-    @property
-    def confidence_level(self) -> float:
-        """Nominal coverage."""
-        return self._intervals.confidence_level
 
     @property
     def coverage_(self) -> dict[str, float]:
@@ -44,13 +39,31 @@ class _Online(ReprMixin):
         """Limits of `error_` that hold on every sequence."""
         return self._intervals.bound()
 
-    @staticmethod
-    def _groups(groups: Groups, rows: int) -> Sequence[Iterable[str]]:
-        if groups is None:
-            return [()] * rows
-        if len(groups) != rows:
-            raise InputError("groups", f"has {len(groups)} entries for {rows} rows", "Give a list of names per row")
-        return groups
+    def plot(self, *, window: int = 200, axes: Any = None) -> Any:
+        """Draw coverage, width and the certificate; see `Intervals.plot`."""
+        return self._intervals.plot(window=window, axes=axes)
+
+    def _ask(self, predictions: FloatArray, groups: Groups) -> list[Interval]:
+        if groups is not None and len(groups) != len(predictions):
+            raise InputError(
+                "groups", f"has {len(groups)} entries for {len(predictions)} rows", "Give a list of names per row"
+            )
+        rows = [()] * len(predictions) if groups is None else groups
+        return [self._intervals.ask(p, names) for p, names in zip(predictions.tolist(), rows, strict=True)]
+
+    def _peek(self, predictions: FloatArray, groups: Groups) -> FloatArray:
+        """Return the limits (n, 2) of a batch and leave no round open."""
+        asked = self._ask(predictions, groups)
+        for one in asked:
+            self._intervals.skip(one)
+        return np.array([(one.lower, one.upper) for one in asked]).reshape(len(asked), 2)
+
+    def _tell(self, predictions: FloatArray, outcomes: FloatArray, groups: Groups) -> Self:
+        if outcomes.shape != predictions.shape or not np.all(np.isfinite(outcomes)):
+            raise InputError("y", f"of shape {outcomes.shape} does not fit", f"Give {len(predictions)} finite numbers")
+        for interval, outcome in zip(self._ask(predictions, groups), outcomes.tolist(), strict=True):
+            self._intervals.tell(interval, outcome)
+        return self
 
 
 class OnlineConformalRegressor(_Online):
@@ -99,25 +112,11 @@ class OnlineConformalRegressor(_Online):
             Groups that each row belongs to. Names may be new.
         """
         predictions = self.predict(X)
-        asked = self._ask(predictions, groups)
-        for one in asked:
-            self._intervals.skip(one)
-        return predictions, np.array([[[one.lower], [one.upper]] for one in asked]).reshape(len(predictions), 2, 1)
+        return predictions, self._peek(predictions, groups)[:, :, None]
 
     def update(self, X: Any, y: Any, *, groups: Groups = None) -> Self:
         """Take the outcomes of a batch; its rows count with the intervals that `predict_interval` gives them now."""
-        predictions, outcomes = self.predict(X), np.asarray(y, dtype=np.float64)
-        if outcomes.shape != predictions.shape:
-            raise InputError("y", f"has shape {outcomes.shape}", f"Give one outcome per row, {predictions.shape}")
-        if not np.all(np.isfinite(outcomes)):
-            raise InputError("y", "holds NaN or infinity", "Leave out the rows without an outcome")
-        for interval, outcome in zip(self._ask(predictions, groups), outcomes, strict=True):
-            self._intervals.tell(interval, float(outcome))
-        return self
-
-    def _ask(self, predictions: FloatArray, groups: Groups) -> list[Interval]:
-        rows = self._groups(groups, len(predictions))
-        return [self._intervals.ask(float(p), names) for p, names in zip(predictions, rows, strict=True)]
+        return self._tell(self.predict(X), np.asarray(y, dtype=np.float64), groups)
 
 
 class OnlineConformalClassifier(_Online):
@@ -139,29 +138,18 @@ class OnlineConformalClassifier(_Online):
     def predict_set(self, X: Any, *, groups: Groups = None) -> tuple[Any, Any]:
         """Return the most likely labels (n,) and the sets (n, classes, 1) as booleans."""
         scores = self._scores(X)
-        thresholds = np.array([float(one.threshold) for one in self._ask(len(scores), groups)])
+        thresholds = self._peek(np.zeros(len(scores)), groups)[:, 1:]
         labels = np.asarray(self.estimator.classes_)[np.argmin(scores, axis=1)]
-        return labels, (scores <= thresholds[:, None])[:, :, None]
+        return labels, (scores <= thresholds)[:, :, None]
 
     def update(self, X: Any, y: Any, *, groups: Groups = None) -> Self:
         """Take the labels of a batch."""
-        scores, classes, labels = self._scores(X), list(self.estimator.classes_), np.asarray(y)
-        unknown = [label for label in labels.tolist() if label not in classes]
+        scores, classes, labels = self._scores(X), list(self.estimator.classes_), np.asarray(y).tolist()
+        unknown = [label for label in labels if label not in classes]
         if unknown or len(labels) != len(scores):
-            raise InputError("y", f"{unknown[:1] or labels.shape} does not fit", "Give one known label per row")
-        rule = self._intervals.rule
-        for one, row, label in zip(self._ask(len(scores), groups), scores, labels.tolist(), strict=True):
-            rule = self._intervals.rule
-            self._intervals.state = rule.tell(
-                self._intervals.state, rule.with_all_groups(one), row[classes.index(label)]
-            )
-        return self
+            raise InputError("y", f"{(unknown or labels)[:1]} does not fit", "Give one known label per row")
+        told = np.array([row[classes.index(label)] for row, label in zip(scores, labels, strict=True)])
+        return self._tell(np.zeros(len(scores)), told, groups)
 
     def _scores(self, X: Any) -> FloatArray:
         return 1.0 - np.asarray(self.estimator.predict_proba(X), dtype=np.float64)
-
-    def _ask(self, rows: int, groups: Groups) -> list[Asked]:
-        asked = [self._intervals.ask(0.0, names) for names in self._groups(groups, rows)]
-        for one in asked:
-            self._intervals.skip(one)
-        return [one.asked for one in asked]

@@ -10,7 +10,8 @@ with C the largest cost: the costs exceed their holds by a share ε of the money
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
+from typing import Any, Self
 
 from longterm import _validate as validate
 from longterm._display import ReprMixin
@@ -19,10 +20,9 @@ from longterm.errors import InputError
 
 @dataclass
 class _Account:
-    """One key's hold, with its sums of costs and of excess."""
+    """One key's hold, its number of costs, Σ cost, Σ (cost − hold)₊ and the largest cost."""
 
-    hold: float
-    start: float
+    hold: float = 0.0
     settled: int = 0
     costs: float = 0.0
     excess: float = 0.0
@@ -90,12 +90,9 @@ class ExcessHold(ReprMixin):
     def update(self, key: Hashable, cost: float) -> None:
         """Take the cost that a request of this key had."""
         paid = validate.non_negative_scalar("cost", cost)
-        account = self._accounts.get(key)
-        if account is None:
-            # The first cost starts the hold; its excess over 0 is counted.
-            account = self._accounts[key] = _Account(hold=0.0, start=0.0)
+        account = self._accounts.setdefault(key, _Account())
         over = max(paid - account.hold, 0.0)
-        step = 1.0 if account.settled == 0 else max(self.step, 1.0 / (account.settled + 1))
+        step = max(self.step, 1.0 / (account.settled + 1))  # the first cost sets the hold, and steps do not increase
         account.hold += step * (over - self.share * paid)
         account.settled += 1
         account.costs += paid
@@ -107,6 +104,22 @@ class ExcessHold(ReprMixin):
         return self._accounts[key].excess if key in self._accounts else 0.0
 
     def bound(self, key: Hashable) -> float:
-        """Return the limit of `excess` that holds on every sequence: ε Σ cost + (largest cost)/η."""
+        """Return the limit of `excess` that holds on every sequence: ε Σ cost + (largest cost)/η.
+
+        Steps decrease from 1 to η, so Σ (h_{t+1} − h_t)/η_t ≤ h_{T+1}/η_T by summation by parts.
+        """
         account = self._accounts.get(key)
         return 0.0 if account is None else self.share * account.costs + account.largest / self.step
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings and the state as plain numbers, for JSON. Keys are texts, numbers or tuples of them."""
+        accounts = [[key, *astuple(account)] for key, account in self._accounts.items()]
+        return {"share": self.share, "step": self.step, "warm_up": self.warm_up, "accounts": accounts}
+
+    @classmethod
+    def from_dict(cls, saved: dict[str, Any]) -> Self:
+        """Return the holds that `to_dict` saved."""
+        holds = cls(saved["share"], saved["step"], saved["warm_up"])
+        for key, *values in saved["accounts"]:
+            holds._accounts[tuple(key) if isinstance(key, list) else key] = _Account(*values)
+        return holds

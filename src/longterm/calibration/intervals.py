@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from copy import copy
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -26,17 +27,20 @@ class Interval(NamedTuple):
     ----------
     lower, upper, prediction : float
         Limits, and the forecast they surround.
-    asked : Asked
-        The ask that `Intervals.tell` needs.
     groups : tuple of str
         Names of the groups of the round.
+    number : int
+        Number of the ask, from 1.
+    asked : Asked
+        The ask of the rule.
     """
 
     lower: float
     upper: float
     prediction: float
+    groups: tuple[str, ...]
+    number: int
     asked: Asked
-    groups: tuple[str, ...] = ()
 
 
 class Intervals(ReprMixin):
@@ -66,98 +70,110 @@ class Intervals(ReprMixin):
     """
 
     def __init__(self, confidence_level: float = 0.9, *, groups: Iterable[str] = (), symmetric: bool = True) -> None:
-        level = validate.scalar("confidence_level", validate.number("confidence_level", confidence_level))
-        if not 0.0 < level < 1.0:
-            raise InputError("confidence_level", f"{level!r} is outside (0, 1)", "Give 0.9 for 90 % coverage")
+        level = validate.scalar("confidence_level", validate.open_unit_interval("confidence_level", confidence_level))
         self.confidence_level = level
         self.symmetric = bool(symmetric)
-        miss_rate: Any = 1.0 - level if symmetric else np.full(2, 0.5 * (1.0 - level))
-        self.rule = Calibration(miss_rate)
+        self.rule = Calibration(1.0 - level if symmetric else np.full(2, 0.5 * (1.0 - level)))
         self.state: CalibrationState = self.rule.init()
         self.names: dict[str, int] = {}
-        self.open_rounds = 0
+        """Columns of the groups; column 0 holds every round."""
+        self._asked = 0
+        self._open: set[int] = set()
         self._history: deque[Settled] = deque(maxlen=HISTORY)
-        for name in groups:
-            self._add_group(name)
+        self._add_groups(groups)
+
+    def copy(self) -> Self:
+        """Return intervals that go on by themselves from here, without the history of `plot`."""
+        other = copy(self)
+        other.names = dict(self.names)
+        other.resume(self._asked, self._open)
+        return other
+
+    def resume(self, asked: int, open_rounds: Iterable[int]) -> None:
+        """Go on after `asked` asks, of which these numbers are open, with no history."""
+        self._asked, self._open, self._history = asked, set(open_rounds), deque(maxlen=HISTORY)
+
+    @property
+    def open_rounds(self) -> int:
+        """Number of intervals that were neither told nor skipped."""
+        return len(self._open)
 
     def ask(self, prediction: float, groups: Iterable[str] = ()) -> Interval:
         """Return the interval around a prediction for a round that belongs to these groups."""
-        center = float(prediction)
-        if not np.isfinite(center):
-            raise InputError("prediction", f"{prediction!r} is not finite", "Give a finite number")
-        names = tuple(groups) if not isinstance(groups, str) else (groups,)
-        members = self._columns(groups)
-        asked = self.rule.ask(self.state, self._one_hot(members), open_rounds=self.open_rounds)
-        self.open_rounds += 1
-        below, above = np.broadcast_to(asked.threshold, (2,))
-        lower, upper = center - float(below), center + float(above)
-        if lower > upper:  # the two sides crossed: both thresholds are negative together
+        center = self._finite("prediction", prediction)
+        names = self._add_groups(groups)
+        row: Any = None
+        if self.names:
+            row = np.zeros(self.rule.groups)
+            row[[0, *(self.names[name] for name in names)]] = 1.0
+        asked = self.rule.ask(self.state, row, open_rounds=self.open_rounds)
+        self._asked += 1
+        self._open.add(self._asked)
+        below, above = np.broadcast_to(asked.threshold, (2,)).tolist()
+        lower, upper = center - below, center + above
+        if lower > upper:  # a negative threshold: no outcome is inside
             lower = upper = 0.5 * (lower + upper)
-        return Interval(lower, upper, center, asked, names)
+        return Interval(lower, upper, center, names, self._asked, asked)
 
     def tell(self, interval: Interval, outcome: float) -> None:
         """Take the outcome of an interval, in any order; outcomes that never come are given to `skip`."""
-        y = float(outcome)
-        if not np.isfinite(y):
-            raise InputError("outcome", f"{outcome!r} is not finite", "Give a finite number, or skip the round")
+        y = self._finite("outcome", outcome)
+        self._require_open(interval)
         error = y - interval.prediction
         score: Any = abs(error) if self.symmetric else np.array([-error, error])
         self.state = self.rule.tell(self.state, self.rule.with_all_groups(interval.asked), score)
-        self.open_rounds -= 1
+        self._open.remove(interval.number)
         covered = interval.lower <= y <= interval.upper
         self._history.append(Settled(covered, interval.upper - interval.lower, interval.groups))
 
     def skip(self, interval: Interval) -> None:
         """Give up an interval whose outcome will not come."""
-        self.open_rounds -= 1
+        self._require_open(interval)
+        self._open.remove(interval.number)
 
     @property
     def coverage(self) -> dict[str, float]:
         """Share of outcomes inside, overall (key "") and by group."""
-        shares = self._of_sides(self.rule.coverage(self.state) - 1.0) + 1.0
-        return {name: float(shares[column]) for name, column in {"": 0, **self.names}.items()}
+        return self._by_name(1.0 - self._of_sides(1.0 - self.rule.coverage(self.state)))
 
     @property
     def error(self) -> dict[str, float]:
         """Misses minus their nominal number, overall (key "") and by group."""
-        sums = self._of_sides(self.rule.excess(self.state))
-        return {name: float(sums[column]) for name, column in {"": 0, **self.names}.items()}
+        return self._by_name(self._of_sides(self.rule.excess(self.state)))
 
     def bound(self) -> Bound:
         """Return limits of `error` that hold on every sequence; see `Calibration.bound`."""
-        return self.rule.bound(self.state)
+        lower, upper, theorem = self.rule.bound(self.state)
+        return Bound(self._of_sides(lower), self._of_sides(upper), theorem)
 
     def plot(self, *, window: int = 200, axes: Any = None) -> Any:
         """Draw rolling coverage overall and by group, the width, and the sum of errors within its certificate."""
-        try:
-            bound = self.bound()
-        except InputError:
-            bound = None
-        return plot_coverage(self._history, self.confidence_level, bound, window=window, axes=axes)
+        return plot_coverage(self._history, self.confidence_level, self.bound(), window=window, axes=axes)
 
     def _of_sides(self, values: Any) -> Any:
         return values if self.symmetric else values.sum(axis=0)
 
-    def _columns(self, groups: Iterable[str]) -> list[int]:
+    def _by_name(self, values: Any) -> dict[str, float]:
+        return {name: float(values[column]) for name, column in {"": 0, **self.names}.items()}
+
+    def _add_groups(self, groups: Iterable[str]) -> tuple[str, ...]:
+        """Return the names of a round's groups; new ones get a column."""
         if isinstance(groups, str):
             raise InputError("groups", f"{groups!r} is one string", "Give a list of names")
-        names = list(groups)
+        names = tuple(groups)
+        for name in names:
+            if not isinstance(name, str) or not name:
+                raise InputError("groups", f"{name!r} is not a name", "Name each group by a non-empty string")
         for name in names:
             if name not in self.names:
-                self._add_group(name)
-        return [0, *(self.names[name] for name in names)]
+                self.rule, self.state = self.rule.add_group(self.state)
+                self.names[name] = self.rule.groups - 1
+        return names
 
-    def _one_hot(self, members: list[int]) -> Any:
-        if self.rule.groups == 1:
-            return None
-        row = np.zeros(self.rule.groups)
-        row[members] = 1.0
-        return np.broadcast_to(row, (*self.state.told.shape, self.rule.groups))
+    def _require_open(self, interval: Interval) -> None:
+        if interval.number not in self._open:
+            raise InputError("interval", f"number {interval.number} is not open", "Tell or skip each interval once")
 
-    def _add_group(self, name: str) -> None:
-        if not isinstance(name, str) or not name:
-            raise InputError("groups", f"{name!r} is not a name", "Name each group by a non-empty string")
-        if name in self.names:
-            raise InputError("groups", f"{name!r} is given twice", "Give each name once")
-        self.rule, self.state = self.rule.add_group(self.state)
-        self.names[name] = self.rule.groups - 1
+    @staticmethod
+    def _finite(argument: str, value: Any) -> float:
+        return validate.scalar(argument, validate.number(argument, value))

@@ -9,6 +9,7 @@ import numpy as np
 
 from longterm._arrays import Array, namespace
 from longterm._display import ReprMixin
+from longterm.calibration.certificates import Bound
 from longterm.calibration.rule import Asked, Calibration, CalibrationState
 from longterm.errors import InputError
 
@@ -18,7 +19,7 @@ class Levels(ReprMixin):
     """Thresholds of several nested levels: the running maximum of the thresholds of one rule per level.
 
     Sorting the thresholds instead would lose the calibration, because a level would be corrected for the misses of
-    another one. With the running maximum a level is played too high only while a lower level asks for it.
+    another one. With the running maximum every level keeps the upper half of Theorem 1. `bound` has the lower half.
 
     Parameters
     ----------
@@ -55,3 +56,16 @@ class Levels(ReprMixin):
         xp = namespace(state.told)
         wide = xp.asarray(score, dtype=state.told.dtype)[..., None] + xp.zeros_like(state.told)
         return self.rule.tell(state, asked, wide)
+
+    def bound(self, state: CalibrationState) -> Bound:
+        """Return limits of the sum of residuals per level, shape (..., levels, 1).
+
+        Let E fall below the lower limit of its level alone. From then on the level either has the same misses as the
+        level before it or misses with it, so E minus that level's sum does not fall. The lower limit is therefore
+        smaller by no more than the range of the level before.
+        """
+        alone = self.rule.bound(state)
+        xp, lower, upper = namespace(alone.lower), [alone.lower[..., 0, :]], alone.upper
+        for j in range(1, len(self.miss_rates)):
+            lower.append(alone.lower[..., j, :] - (upper[..., j - 1, :] - lower[-1]))
+        return Bound(xp.stack(lower, axis=-2), upper, alone.theorem)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from longterm._arrays import FloatArray
 from longterm._display import ReprMixin
 from longterm.calibration.levels import Levels
 from longterm.calibration.rule import Asked
@@ -14,6 +15,14 @@ from longterm.errors import InputError
 
 Frame = Any
 """A pandas DataFrame; pandas is an extra."""
+
+
+class _Batch(NamedTuple):
+    """Thresholds asked for together: rows of the state, the forecasts, and the asks."""
+
+    rows: Any
+    centers: FloatArray
+    asked: Asked
 
 
 def _map(function: Any, *trees: Any) -> Any:
@@ -51,8 +60,11 @@ class PanelIntervals(ReprMixin):
         self._rules = Levels(tuple(1.0 - one / 100.0 for one in levels))
         self._state = self._rules.init((0,))
         self._rows: dict[tuple[Any, int, str], int] = {}
-        self._open: dict[tuple[Any, Any], list[tuple[int, float, Asked]]] = {}
-        self._open_of_row = np.zeros(0, dtype=np.int64)
+        self._open: dict[tuple[Any, Any], list[tuple[int, int]]] = {}
+        """Positions (number of the batch, place in it) by series and time."""
+        self._batches: dict[int, _Batch] = {}
+        self._asked = 0
+        self._open_of_row = np.zeros(0)
 
     def predict(self, forecasts: Frame) -> Frame:
         """Return the forecasts with columns `MODEL-lo-LEVEL` and `MODEL-hi-LEVEL` for every model and level.
@@ -62,24 +74,28 @@ class PanelIntervals(ReprMixin):
         forecasts : DataFrame
             Columns unique_id, ds and one per model. Rows of a series are steps ahead 1, 2, … in their order.
         """
-        models = self._models(forecasts)
-        step = forecasts.groupby("unique_id", sort=False).cumcount().to_numpy()
+        if {"unique_id", "ds"} - set(forecasts.columns):
+            raise InputError("forecasts", f"has columns {list(forecasts.columns)}", "Give unique_id, ds and the models")
+        others = ("unique_id", "ds", "y", "cutoff")
+        models = [c for c in forecasts.columns if c not in others and "-lo-" not in c and "-hi-" not in c]
+        centers = forecasts[models].to_numpy(dtype=np.float64)
+        if not np.all(np.isfinite(centers)):
+            raise InputError("forecasts", "holds NaN or infinity", "Drop these rows")
+        step = forecasts.groupby("unique_id", sort=False).cumcount().tolist()
         ids, times = forecasts["unique_id"].tolist(), forecasts["ds"].tolist()
         result = forecasts.copy()
-        for model in models:
-            rows = self._rows_of([(i, int(h), model) for i, h in zip(ids, step, strict=True)])
-            centers = forecasts[model].to_numpy(dtype=np.float64)
-            if not np.all(np.isfinite(centers)):
-                raise InputError("forecasts", f"column {model!r} holds NaN or infinity", "Drop these rows")
+        for j, model in enumerate(models):
+            rows = self._rows_of([(i, h, model) for i, h in zip(ids, step, strict=True)])
             part = _map(lambda values, rows=rows: values[rows], self._state)
             asked = self._rules.ask(part, open_rounds=self._open_of_row[rows][:, None])
-            self._open_of_row[rows] += 1
-            for j, level in enumerate(self.level):
-                result[f"{model}-lo-{level}"] = centers - asked.threshold[:, j]
-                result[f"{model}-hi-{level}"] = centers + asked.threshold[:, j]
-            for k, key in enumerate(zip(ids, times, strict=True)):
-                one = _map(lambda values, k=k: values[k], asked)
-                self._open.setdefault(key, []).append((int(rows[k]), float(centers[k]), one))
+            for k, level in enumerate(self.level):
+                result[f"{model}-lo-{level}"] = centers[:, j] - asked.threshold[:, k]
+                result[f"{model}-hi-{level}"] = centers[:, j] + asked.threshold[:, k]
+            self._asked += 1
+            self._batches[self._asked] = _Batch(rows, centers[:, j], asked)
+            self._open_of_row[rows] += 1.0
+            for place, key in enumerate(zip(ids, times, strict=True)):
+                self._open.setdefault(key, []).append((self._asked, place))
         return result
 
     def update(self, actuals: Frame) -> int:
@@ -90,34 +106,29 @@ class PanelIntervals(ReprMixin):
         if {"unique_id", "ds", "y"} - set(actuals.columns):
             raise InputError("actuals", f"has columns {list(actuals.columns)}", "Give unique_id, ds and y")
         known = actuals.loc[np.isfinite(actuals["y"].to_numpy(dtype=np.float64))]
-        outcomes = zip(known["unique_id"].tolist(), known["ds"].tolist(), known["y"].tolist(), strict=True)
-        due = [(row, abs(float(y) - center), asked)
-               for i, ds, y in outcomes
-               for row, center, asked in self._open.pop((i, ds), [])]  # fmt: skip
-        waiting = due
-        while waiting:  # one outcome per rule and pass, in the order given
-            batch: list[tuple[int, float, Asked]] = []
-            later: list[tuple[int, float, Asked]] = []
-            seen: set[int] = set()
-            for one in waiting:
-                (later if one[0] in seen else batch).append(one)
-                seen.add(one[0])
-            self._tell(batch)
-            waiting = later
-        return len(due)
+        due: dict[int, list[tuple[int, float]]] = {}
+        for i, ds, y in zip(known["unique_id"].tolist(), known["ds"].tolist(), known["y"].tolist(), strict=True):
+            for number, place in self._open.pop((i, ds), ()):
+                due.setdefault(number, []).append((place, y))
+        for number in sorted(due):
+            self._tell(self._batches[number], *map(np.array, zip(*due[number], strict=True)))
+        if due:
+            unsettled = {number for positions in self._open.values() for number, _ in positions}
+            self._batches = {number: batch for number, batch in self._batches.items() if number in unsettled}
+        return sum(map(len, due.values()))
 
-    def _tell(self, batch: list[tuple[int, float, Asked]]) -> None:
-        rows = np.array([row for row, _, _ in batch])
-        asked = _map(lambda *values: np.stack(values), *(one for _, _, one in batch))
+    def _tell(self, batch: _Batch, places: Any, outcomes: FloatArray) -> None:
+        rows = batch.rows[places]
+        asked = _map(lambda values: values[places], batch.asked)
         part = _map(lambda values: values[rows], self._state)
-        told = self._rules.tell(part, asked, np.array([score for _, score, _ in batch]))
+        told = self._rules.tell(part, asked, np.abs(outcomes - batch.centers[places]))
 
         def put(values: Any, new: Any) -> Any:
             values[rows] = new
             return values
 
         self._state = _map(put, self._state, told)
-        self._open_of_row[rows] -= 1
+        self._open_of_row[rows] -= 1.0
 
     @property
     def coverage_(self) -> dict[float, float]:
@@ -128,18 +139,12 @@ class PanelIntervals(ReprMixin):
             one: float(1.0 - m / n) if n else float("nan") for one, n, m in zip(self.level, rounds, misses, strict=True)
         }
 
-    def _models(self, forecasts: Frame) -> list[str]:
-        if {"unique_id", "ds"} - set(forecasts.columns):
-            raise InputError("forecasts", f"has columns {list(forecasts.columns)}", "Give unique_id, ds and the models")
-        models = [c for c in forecasts.columns if c not in ("unique_id", "ds", "y", "cutoff")]
-        return [c for c in models if "-lo-" not in c and "-hi-" not in c]
-
     def _rows_of(self, keys: list[tuple[Any, int, str]]) -> Any:
+        """Return the rows of the state of these rules; new ones are appended."""
         new = [key for key in dict.fromkeys(keys) if key not in self._rows]
         if new:
-            for key in new:
-                self._rows[key] = len(self._rows)
+            self._rows.update(zip(new, range(len(self._rows), len(self._rows) + len(new)), strict=True))
             fresh = self._rules.init((len(new),))
             self._state = _map(lambda old, more: np.concatenate([old, more]), self._state, fresh)
-            self._open_of_row = np.concatenate([self._open_of_row, np.zeros(len(new), dtype=np.int64)])
-        return np.array([self._rows[key] for key in keys])
+            self._open_of_row = np.concatenate([self._open_of_row, np.zeros(len(new))])
+        return np.array([self._rows[key] for key in keys], dtype=np.int64)

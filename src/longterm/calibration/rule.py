@@ -7,26 +7,21 @@ bounded on every sequence; `bound` evaluates how far.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import betaln
 
 from longterm import _validate as validate
-from longterm._arrays import Array, namespace
+from longterm._arrays import Array, least_divisor, namespace
 from longterm._display import ReprMixin
-from longterm.calibration.bases import (
-    GAINS,
-    LARGEST_SCORE,
-    Base,
-    Mixture,
-    Prediction,
-    Tracker,
-    append_zero,
-    pinball,
-)
+from longterm.calibration.bases import NoBase, Outcome, Prediction, Tracker
 from longterm.calibration.certificates import Bound, Evidence, group_bound, position_bound, tracker_bound
 from longterm.calibration.corrections import (
+    LARGEST_LOG_WEALTH,
+    WITH_BETS,
     Correction,
     Counts,
     Linear,
@@ -34,8 +29,16 @@ from longterm.calibration.corrections import (
     NoCorrection,
     Saturating,
     Sinh,
+    count_active,
+    next_bet,
 )
+from longterm.calibration.mixture import Mixture, append_zero
 from longterm.errors import InputError
+
+LARGEST_SCORE = 1e100
+_SLOWDOWN = 16.0
+"""Open rounds that halve the gain of the correction."""
+Base = NoBase | Tracker | Mixture
 
 
 class CalibrationState(NamedTuple):
@@ -43,8 +46,8 @@ class CalibrationState(NamedTuple):
 
     Parameters
     ----------
-    told, miss_rate : array (...)
-        Rounds told and the nominal rate α.
+    miss_rate : array (...)
+        The nominal rate α.
     counts : Counts
         Rounds and misses per group.
     base : object
@@ -53,11 +56,15 @@ class CalibrationState(NamedTuple):
         Sums of the certificate.
     """
 
-    told: Array
     miss_rate: Array
     counts: Counts
     base: Any
     evidence: Evidence
+
+    @property
+    def told(self) -> Array:
+        """Rounds told."""
+        return self.counts.told
 
 
 class Asked(NamedTuple):
@@ -65,8 +72,8 @@ class Asked(NamedTuple):
 
     Parameters
     ----------
-    threshold : array (...)
-        A score above it is a miss.
+    threshold, shift : array (...)
+        A score above the threshold is a miss. The shift is the correction in units of the scale.
     prediction : Prediction
         Base, scale and experts at the ask.
     groups : array (..., k)
@@ -76,6 +83,7 @@ class Asked(NamedTuple):
     """
 
     threshold: Array
+    shift: Array
     prediction: Prediction
     groups: Array
     spread: Array
@@ -119,12 +127,10 @@ class Calibration(ReprMixin):
     groups: int = 1
     base: Base = field(default_factory=Mixture)
     correction: Correction | None = None
-    _infinite_rounds: Any = field(init=False, default=0.0)
+    _free: Any = field(init=False, default=0.0)
 
     def __post_init__(self) -> None:
-        rate = validate.number("miss_rate", self.miss_rate)
-        if np.any(np.asarray(rate) <= 0.0) or np.any(np.asarray(rate) >= 1.0):
-            raise InputError("miss_rate", f"{self.miss_rate!r} is outside (0, 1)", "Give 0.1 for 90 % coverage")
+        rate = validate.open_unit_interval("miss_rate", self.miss_rate)
         count = validate.count("groups", self.groups)
         correction = self.correction
         if correction is None:
@@ -133,26 +139,26 @@ class Calibration(ReprMixin):
             raise InputError(
                 "correction", f"{type(correction).__name__} has no groups", "Use Linear, Bets or LinearAndBets"
             )
-        infinite = np.maximum(1.0 / np.asarray(rate) - 1.0, 2.0) if isinstance(self.base, Mixture) else np.asarray(0.0)
+        # Fewer than 1/α − 1 scores hold no 1 − α quantile.
+        free = np.maximum(1.0 / np.asarray(rate) - 1.0, 2.0) if isinstance(self.base, Mixture) else np.zeros(())
         validate.set_frozen(self, miss_rate=rate, groups=count, correction=correction)
-        validate.set_frozen(self, _infinite_rounds=infinite if infinite.ndim else float(infinite))
+        validate.set_frozen(self, _free=free if free.ndim else float(free))
 
     def init(self, shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> CalibrationState:
         """Return the state before the first round, for learners over the leading axes `shape`."""
         dtype = xp.float64 if dtype is None else dtype
         shape = tuple(np.broadcast_shapes(shape, np.shape(self.miss_rate)))
-        zero = xp.zeros(shape, dtype=dtype)
+        zero, empty = xp.zeros(shape, dtype=dtype), xp.zeros((*shape, self.groups), dtype=dtype)
+        alpha = xp.asarray(self.miss_rate, dtype=dtype) + zero
+        betting = empty if isinstance(self.correction, WITH_BETS) else empty[..., :0]
         return CalibrationState(
-            zero,
-            xp.asarray(self.miss_rate, dtype=dtype) + zero,
-            Counts.zeros(shape, self.groups, xp, dtype),
+            alpha,
+            Counts(zero, empty, empty, betting, next_bet(betting, betting, alpha), zero + 1.0),
             self.base.init(shape, self.groups, xp, dtype),
             Evidence(zero, zero, zero, zero, zero),
         )
 
-    def ask(
-        self, state: CalibrationState, groups: Array = None, *, open_rounds: Array = 0, forecast: Array = 0.0
-    ) -> Asked:
+    def ask(self, state: CalibrationState, groups: Array = None, *, open_rounds: Array = 0) -> Asked:
         """Return the threshold of the next round.
 
         Parameters
@@ -162,24 +168,21 @@ class Calibration(ReprMixin):
             1 for the groups the round belongs to, else 0; the first must be 1. Needed if the rule has groups.
         open_rounds : array (...) or int
             Other rounds asked for and not yet told. Corrections react more slowly while labels are late.
-        forecast : array (...) or float
-            A forecast of the score's quantile to add to the base (the scorecaster of conformal PID).
 
         Returns
         -------
         Asked
             With the default base the threshold is +∞ until 1/α − 1 scores have been told.
         """
-        xp = namespace(state.told)
+        xp, told = namespace(state.miss_rate), state.told
         c = self._groups(state, groups)
-        predicted = self.base.predict(state.base, c)
-        prediction = predicted._replace(base=predicted.base + forecast)
-        spread = 1.0 + 0.25 * xp.asarray(open_rounds, dtype=state.told.dtype) + 0.0 * state.told
+        prediction = self.base.predict(state.base, c)
+        spread = 1.0 + open_rounds / _SLOWDOWN + 0.0 * told
         shift = self._shift(state, c, spread)
         threshold = prediction.base + prediction.scale * shift
         if isinstance(self.base, Mixture):
-            threshold = xp.where(self._is_free(state.told), xp.inf, threshold)
-        return Asked(threshold, prediction, c, spread, state.told)
+            threshold = xp.where(told < self._free, xp.inf, threshold)
+        return Asked(threshold, shift, prediction, c, spread, told)
 
     def tell(self, state: CalibrationState, asked: Asked, score: Array) -> CalibrationState:
         """Return the state after the score of an asked round, which may come late and in any order.
@@ -190,36 +193,31 @@ class Calibration(ReprMixin):
         asked : Asked
             The result of `ask`.
         score : array (...)
-            Finite scores of magnitude at most 1e100.
+            Finite scores of magnitude at most 1e100 (1e19 in single precision).
         """
-        xp = namespace(state.told)
-        s = xp.asarray(score, dtype=state.told.dtype)
-        if isinstance(s, np.ndarray | np.generic) and not np.all(np.abs(s) <= LARGEST_SCORE):
-            raise InputError(
-                "score", f"{score!r} is not a number of magnitude at most 1e100", "Give the score that was observed",
-                round=int(np.min(np.asarray(state.told))) + 1,
-            )  # fmt: skip
-        missed, alpha = s > asked.threshold, state.miss_rate
-        residual = xp.where(s == asked.threshold, 0.0, xp.where(missed, 1.0 - alpha, -alpha))
-        free = self._is_free(asked.told)
+        xp, alpha = namespace(state.miss_rate), state.miss_rate
+        s = xp.asarray(score, dtype=alpha.dtype)
+        largest = min(LARGEST_SCORE, 1.0 / least_divisor(s))
+        if isinstance(s, np.ndarray | np.generic) and not (np.abs(s) <= largest).all():
+            what = f"{score!r} is not a number of magnitude at most {largest:.3g}"
+            round_number = int(np.min(np.asarray(state.told))) + 1
+            raise InputError("score", what, "Give the score that was observed", round=round_number)
+        missed = xp.astype(s > asked.threshold, alpha.dtype)
+        residual = (missed - alpha) * xp.astype(s != asked.threshold, alpha.dtype)
+        outcome = Outcome(s, residual, asked.groups, alpha, xp.minimum(asked.told, 1.0))
         return CalibrationState(
-            state.told + 1.0,
             alpha,
-            state.counts.add(residual, missed, asked.groups, alpha),
-            self.base.update(state.base, asked.prediction, s, asked.groups, alpha, asked.told == 0.0),
-            self._evidence(state, asked, s, residual, free),
+            state.counts.add(residual, missed[..., None], asked.groups, alpha),
+            self.base.update(state.base, asked.prediction, outcome),
+            self._evidence(state, asked, s, residual),
         )
-
-    def _is_free(self, told: Array) -> Array:
-        """Return where the threshold is infinite: fewer than 1/α − 1 scores hold no 1 − α quantile."""
-        return told < self._infinite_rounds
 
     def _shift(self, state: CalibrationState, groups: Array, spread: Array) -> Array:
         assert self.correction is not None
         return self.correction(state.counts, groups, state.miss_rate, spread)
 
     def _groups(self, state: CalibrationState, groups: Array) -> Array:
-        xp = namespace(state.told)
+        xp = namespace(state.miss_rate)
         shape = (*state.told.shape, self.groups)
         if groups is None:
             if self.groups > 1:
@@ -230,33 +228,40 @@ class Calibration(ReprMixin):
         c = xp.asarray(groups, dtype=state.told.dtype)
         if tuple(c.shape[-1:]) != shape[-1:]:
             raise InputError("groups", f"has shape {tuple(c.shape)}", f"Give an array of shape {shape}")
-        if isinstance(c, np.ndarray) and not (np.all((c == 0.0) | (c == 1.0)) and np.all(c[..., 0] == 1.0)):
+        if isinstance(c, np.ndarray) and not ((c * c == c).all() and c[..., 0].all()):
             raise InputError("groups", "holds other numbers than 0 and 1, or a first that is not 1",
                              "Give 0 or 1 per group; the first group holds every round")  # fmt: skip
-        return xp.broadcast_to(c, shape)
+        return c if tuple(c.shape) == shape else xp.broadcast_to(c, shape)
 
-    def _evidence(self, state: CalibrationState, asked: Asked, score: Array, residual: Array, free: Array) -> Evidence:
-        """Return the certificate's sums after a round; `free` is true where the threshold was infinite at the start."""
-        xp = namespace(score)
-        old = state.evidence
+    @property
+    def _has_position(self) -> bool:
+        """True if Theorem 1 applies: one group, and a correction with an inverse."""
+        return self.groups == 1 and isinstance(self.correction, (Sinh, Linear, Saturating))
+
+    def _evidence(self, state: CalibrationState, asked: Asked, score: Array, residual: Array) -> Evidence:
+        """Return the certificate's sums after a round."""
+        xp, old = namespace(state.miss_rate), state.evidence
         late = xp.maximum(old.late, state.told - asked.told)
-        if isinstance(self.correction, NoCorrection):
-            return old._replace(lowest=xp.minimum(old.lowest, score), highest=xp.maximum(old.highest, score), late=late)
+        free = asked.told < self._free
         z = (score - asked.prediction.base) / asked.prediction.scale
-        if self.groups == 1 and isinstance(self.correction, (Sinh, Linear, Saturating)):
-            # The sum grows at a miss and falls at a cover, each time towards f⁻¹(z) or, if free, from where it is.
-            position = self.correction.inverse(z, state.counts.rounds[..., 0], asked.spread)
-            position = xp.where(free, state.counts.excess(state.miss_rate)[..., 0], position)
-            return old._replace(
-                lowest=xp.where(residual < 0.0, xp.minimum(old.lowest, position), old.lowest),
-                highest=xp.where(residual > 0.0, xp.maximum(old.highest, position), old.highest),
-                late=late,
-            )
-        active = xp.sum(asked.groups, axis=-1)
-        shift = self._shift(state, asked.groups, asked.spread)
-        loss = xp.where(free, xp.maximum(residual * shift, 0.0), pinball(z, state.miss_rate))
+        if self._has_position or isinstance(self.correction, NoCorrection):
+            position = score
+            if self._has_position:
+                # In a free round the sum falls from where it is.
+                position = self.correction.inverse(z, asked.told, asked.spread)  # type: ignore[union-attr]
+                if isinstance(self.base, Mixture):
+                    position = xp.where(free, state.counts.excess(state.miss_rate)[..., 0], position)
+            lowest, highest = xp.minimum(old.lowest, position), xp.maximum(old.highest, position)
+            return Evidence(lowest, highest, old.loss, old.squares, late)
+        # The potential grows by r·(correction now), which is r·(correction at the ask) plus the change in between.
+        now = self._shift(state, asked.groups, xp.ones_like(asked.spread))
+        ask, pinball = asked.shift, xp.maximum((1.0 - state.miss_rate) * z, -state.miss_rate * z)
+        if isinstance(self.base, Mixture):
+            ask, pinball = xp.where(free, 0.0, ask), xp.where(free, 0.0, pinball)
+        loss = pinball + xp.maximum(residual * (now - ask), 0.0)
+        active = count_active(asked.groups)
         squares = residual**2 * active / xp.maximum(state.counts.most_active, active)
-        return old._replace(pinball=old.pinball + loss, squares=old.squares + squares, late=late)
+        return Evidence(old.lowest, old.highest, old.loss + loss, old.squares + squares, late)
 
     def add_group(self, state: CalibrationState) -> tuple[Calibration, CalibrationState]:
         """Return the rule and the state with one more group, which has no round yet; for the default rule only.
@@ -266,26 +271,27 @@ class Calibration(ReprMixin):
         """
         if not isinstance(self.base, Mixture) or not isinstance(self.correction, (Sinh, LinearAndBets)):
             raise InputError("groups", "can be added to the default rule only", "Make the rule with all groups at once")
-        xp = namespace(state.told)
-        larger, counts = Calibration(self.miss_rate, self.groups + 1, self.base), state.counts
-        added = 1.0 / larger.groups
+        larger, counts, alpha = Calibration(self.miss_rate, self.groups + 1, self.base), state.counts, state.miss_rate
+        xp, wealth, added = namespace(alpha), counts.log_wealth, 1.0 / larger.groups
         if self.groups == 1:
-            gain = LinearAndBets().gain
-            excess, wealth = counts.excess(state.miss_rate)[..., 0], xp.exp(counts.log_wealth[..., 0])
-            added = added + 0.5 * gain * excess**2 + xp.maximum(wealth - 1.0, 0.0)
-        grown = Counts(
-            append_zero(counts.rounds), append_zero(counts.misses), append_zero(counts.log_wealth), counts.most_active
-        )
-        evidence = state.evidence._replace(pinball=state.evidence.pinball + added)
-        return larger, CalibrationState(state.told, state.miss_rate, grown, self.base.add_group(state.base), evidence)
+            misses, hits = counts.misses, counts.rounds - counts.misses
+            wealth = xp.asarray(betaln(misses + 0.5, hits + 0.5)) - math.log(math.pi)
+            wealth = wealth - misses * xp.log(alpha)[..., None] - hits * xp.log1p(-alpha)[..., None]
+            linear = LinearAndBets().gain * counts.excess(alpha)[..., 0] ** 2
+            added = 0.5 * (linear + xp.exp(xp.minimum(wealth[..., 0], LARGEST_LOG_WEALTH)) - 1.0)
+        rounds, misses = append_zero(counts.rounds), append_zero(counts.misses)
+        bet = next_bet(rounds, misses, alpha)
+        grown = counts._replace(rounds=rounds, misses=misses, log_wealth=append_zero(wealth), bet=bet)
+        evidence = state.evidence._replace(loss=state.evidence.loss + added)
+        return larger, CalibrationState(alpha, grown, self.base.add_group(state.base), evidence)
 
     def with_all_groups(self, asked: Asked) -> Asked:
         """Return an ask that was made before groups were added, with zeros for the new ones."""
         while asked.groups.shape[-1] < self.groups:
-            asked = asked._replace(groups=append_zero(asked.groups))
+            prediction = asked.prediction
             if isinstance(self.base, Mixture):
-                count = (3 if self.groups > 1 else 2) * len(GAINS)
-                asked = asked._replace(prediction=self.base.with_experts(asked.prediction, count))
+                prediction = self.base.add_experts(prediction)
+            asked = asked._replace(groups=append_zero(asked.groups), prediction=prediction)
         return asked
 
     def excess(self, state: CalibrationState) -> Array:
@@ -301,14 +307,11 @@ class Calibration(ReprMixin):
     def bound(self, state: CalibrationState) -> Bound:
         """Return limits of `excess` that hold on every sequence, evaluated on the sequence played so far.
 
-        Corrections with an inverse have Theorem 1 (with Theorem 5 for late labels), trackers Theorem 2, groups
-        Theorem 3. `InputError` where there is no theorem: several groups with late labels.
+        Corrections with an inverse have Theorem 1, trackers Theorem 2, groups Theorem 3, and all of them Theorem 5
+        where labels came late. `InputError` for the default base without a correction, which has no theorem.
         """
-        late = bool(namespace(state.told).any(state.evidence.late > 0.0))
-        if self.groups == 1 and isinstance(self.correction, (Sinh, Linear, Saturating)):
-            return position_bound(state.evidence, state.miss_rate, "Theorem 5" if late else "Theorem 1")
-        if late:
-            raise InputError("state", "labels came late, and no theorem covers this rule then", "Read `excess` instead")
+        if self._has_position:
+            return position_bound(state.evidence, state.miss_rate)
         if self.correction is not None and not isinstance(self.correction, NoCorrection):
             return group_bound(self.correction, state.counts, state.evidence, state.miss_rate)
         if isinstance(self.base, Tracker):

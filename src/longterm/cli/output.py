@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
+from longterm._display import TextTable
 from longterm.experiments import Result
 
 WIDTH = 118
@@ -17,11 +18,8 @@ WIDTH = 118
 def result_table(result: Result) -> str:
     """Return the last round of each curve, mean ± standard deviation, and the remarks."""
     columns = [measure.removesuffix("_violation").replace("_", "-") for measure in result.measures]
-    widest = max(len(curve.name) for curve in result.curves) + 2
-    lines = [result.title, " " * widest + "".join(f"{column:>22}" for column in columns)]
-    for curve in result.curves:
-        cells = (curve.last(measure) for measure in result.measures)
-        lines.append(f"{curve.name:<{widest}}" + "".join(f"{cell:>22}" for cell in cells))
+    rows = [(curve.name, *(curve.last(measure) for measure in result.measures)) for curve in result.curves]
+    lines = [str(TextTable(("", *columns), rows, title=result.title))]
     for remark in result.remarks:
         lines += textwrap.wrap(f"{remark.verdict}: {remark.text}", WIDTH, initial_indent="  ", subsequent_indent="    ")
     return "\n".join(lines) + "\n"

@@ -1,4 +1,4 @@
-"""Linear models under a budget with River's interface (extra `river`).
+"""Linear models under a budget, and prediction intervals, with River's interface (extra `river`).
 
 Rows are dictionaries, or data frames. Features may appear and disappear: a name gets a column when it is first learned,
 and the number of columns is doubled when there are more names. A missing feature is 0. A round costs as much as the
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import pickle
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -19,15 +19,17 @@ from scipy.special import expit
 
 try:
     from river import base
+    from river.conf.interval import Interval
     from river.utils import dataframe
 except ImportError as error:
     raise ImportError("longterm.compat.river needs river: pip install 'longterm[river]'") from error
 
 from longterm._arrays import FloatArray
+from longterm.calibration import Intervals
 from longterm.errors import InputError
 from longterm.linear_model.evolving import EvolvingLinearLearner
 
-__all__ = ["BudgetLinearClassifier", "BudgetLinearRegressor"]
+__all__ = ["BudgetLinearClassifier", "BudgetLinearRegressor", "OnlineConformal"]
 
 FIRST_COLUMNS = 64
 """The number of columns at the beginning."""
@@ -410,3 +412,94 @@ class BudgetLinearRegressor(_RiverModel, base.MiniBatchRegressor):  # type: igno
             ⟨u, x⟩ + b.
         """
         return self._margin(x)
+
+
+class OnlineConformal(base.Wrapper, base.Regressor):  # type: ignore[misc]
+    """Prediction intervals around a River regressor that keep their coverage on every sequence.
+
+    Parameters
+    ----------
+    regressor : base.Regressor
+        It predicts a row before it learns the row.
+    confidence_level : float
+        Nominal coverage, overall and in every group.
+    groups : callable, optional
+        A function of a row that returns the names of its groups. Names may be new.
+    symmetric : bool
+        One threshold for |y − prediction|, or one for each side.
+
+    Examples
+    --------
+    >>> from river import datasets, linear_model, preprocessing
+    >>> from longterm.compat.river import OnlineConformal
+    >>> regressor = preprocessing.StandardScaler() | linear_model.LinearRegression(intercept_lr=0.1)
+    >>> model, inside = OnlineConformal(regressor, confidence_level=0.9), []
+    >>> for x, y in datasets.TrumpApproval():
+    ...     inside.append(y in model.predict_one(x, with_interval=True))
+    ...     model.learn_one(x, y)
+    >>> f"{sum(inside) / len(inside):.2f}"
+    '0.90'
+    """
+
+    def __init__(
+        self,
+        regressor: Any,
+        confidence_level: float = 0.9,
+        groups: Callable[[Mapping[Hashable, Any]], Iterable[str]] | None = None,
+        symmetric: bool = True,
+    ) -> None:
+        self.regressor, self.confidence_level = regressor, confidence_level
+        self.groups, self.symmetric = groups, symmetric
+        self.intervals = Intervals(confidence_level, symmetric=symmetric)
+
+    @property
+    def _wrapped_model(self) -> Any:
+        return self.regressor
+
+    @classmethod
+    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
+        from river import linear_model, preprocessing
+
+        yield {"regressor": preprocessing.StandardScaler() | linear_model.LinearRegression()}
+
+    def predict_one(self, x: Mapping[Hashable, Any], with_interval: bool = False, **kwargs: Any) -> Any:
+        """Return the prediction for one row, or its interval.
+
+        Parameters
+        ----------
+        x : dict
+            Features by name.
+        with_interval : bool
+            Return a `river.conf` Interval. It is infinite for the first rows.
+        **kwargs
+            For the regressor.
+
+        Returns
+        -------
+        prediction : float or Interval
+        """
+        prediction = self.regressor.predict_one(x, **kwargs)
+        if not with_interval:
+            return prediction
+        interval = self.intervals.ask(prediction, self._names(x))
+        self.intervals.skip(interval)
+        return Interval(interval.lower, interval.upper)
+
+    def learn_one(self, x: Mapping[Hashable, Any], y: float, **kwargs: Any) -> None:
+        """Learn one row. It counts with the interval that `predict_one` gives it now.
+
+        Parameters
+        ----------
+        x : dict
+            Features by name.
+        y : float
+            Its target.
+        **kwargs
+            For the regressor.
+        """
+        interval = self.intervals.ask(self.regressor.predict_one(x), self._names(x))
+        self.intervals.tell(interval, y)
+        self.regressor.learn_one(x, y, **kwargs)
+
+    def _names(self, x: Mapping[Hashable, Any]) -> Iterable[str]:
+        return () if self.groups is None else self.groups(x)

@@ -53,9 +53,8 @@ class Consensus(Constraint):
                 raise InputError("edges", f"({i}, {j}) does not join two of {n} agents", "Count the agents from 0")
             row[i], row[j] = 1.0, -1.0
         if n < 2 or np.linalg.matrix_rank(incidence) < n - 1:
-            raise InputError(
-                "edges", f"{list(edges)} do not connect {n} agents", "Give at least two agents and a connected graph"
-            )
+            what = f"{list(edges)} do not connect {n} agents"
+            raise InputError("edges", what, "Give at least two agents and a connected graph")
         validate.set_frozen(
             self, edges=edges, dimension=n * k, count=2 * len(edges) * k, _incidence=validate.frozen(incidence)
         )

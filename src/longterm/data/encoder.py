@@ -80,11 +80,6 @@ class TableEncoder:
             Rows with the columns of the table, in any order. Others are ignored.
         name : str
             The name in messages.
-
-        Returns
-        -------
-        array of shape (n, d)
-            The features.
         """
         frame = as_frame(frame)
         lacking = [column for column in (*self.numbers, *self.values) if column not in frame.columns]

@@ -19,13 +19,7 @@ ENDINGS = ("", ".bz2", ".gz", ".xz")
 
 
 def cache_folder() -> Path:
-    """Return the folder for downloads and parsed arrays.
-
-    Returns
-    -------
-    pathlib.Path
-        The folder, which may not exist yet.
-    """
+    """Return the folder for downloads and parsed arrays."""
     chosen = os.environ.get("LONGTERM_CACHE")
     if chosen:
         return Path(chosen)
@@ -39,11 +33,6 @@ def find(name: str) -> Path | None:
     ----------
     name : str
         The name of a data set.
-
-    Returns
-    -------
-    pathlib.Path or None
-        The file, if there is one.
     """
     file = data_set(name).file
     stem = next((file.removesuffix(ending) for ending in ENDINGS[1:] if file.endswith(ending)), file)
@@ -59,11 +48,6 @@ def path(name: str) -> Path:
     ----------
     name : str
         The name of a data set.
-
-    Returns
-    -------
-    pathlib.Path
-        The file.
     """
     file = find(name)
     if file is None:
@@ -82,11 +66,6 @@ def fetch(name: str, *, progress: bool = False) -> Path:
         The name of a data set.
     progress : bool
         Show a progress bar, if ``tqdm`` is installed.
-
-    Returns
-    -------
-    pathlib.Path
-        The file.
     """
     file = find(name)
     return _download(data_set(name), progress) if file is None else file

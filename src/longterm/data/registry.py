@@ -168,11 +168,6 @@ def data_set(name: str) -> DataSet:
     ----------
     name : str
         A key of `DATA_SETS`.
-
-    Returns
-    -------
-    DataSet
-        The data set.
     """
     if name not in DATA_SETS:
         what = f"{name!r} is not a known data set{did_you_mean(name, DATA_SETS)}"

@@ -107,11 +107,6 @@ def from_frame(
     name : str
         The name in messages.
 
-    Returns
-    -------
-    Labelled
-        The rows and their labels ±1. ``encoder`` turns new rows into the same features.
-
     Examples
     --------
     >>> import pandas as pd

@@ -12,7 +12,7 @@ from longterm.decisions.budgets import LARGEST_NUMBER
 from longterm.decisions.primal_dual import PrimalDual
 from longterm.decisions.primals import ActionOutcomes, OpenChoice
 from longterm.errors import InputError, NonFiniteError
-from longterm.live.tokens import Token
+from longterm.service.tokens import Token
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,25 +5,16 @@
 
 Outcomes may be late, in any order, in two parts (the cost now, the reward later), or never come (`skip`).
 
-**Files.** A journal holds every call since the last save and is written before the call takes effect. A call that has
-returned survives the death of the process, and with `fsync` that of the machine. One process writes a journal. A long
-journal is replaced by a shorter one. **Epochs.** A process that starts without the end of its journal gives out the
-numbers of lost requests again. So every process has an epoch of its own and refuses choices of epochs that its files do
-not know.
-
-**Threads and signals.** One lock makes every call atomic. If a signal handler raises inside a call, the call is undone
-or finished before the next one, depending on whether its record is in the journal. This module validates calls,
-`memory` computes their effect, and `longterm.live` handles files, locks and interrupts.
+`Chooser.open` keeps the state in a database, which several processes may use: they share the budgets, and every call is
+one transaction. A call that has returned survives the death of the process. This module validates calls, `chooser_copy`
+computes their effect, and `storage.replica` handles transactions, locks and interrupts.
 """
 
 from __future__ import annotations
 
-import os
-import warnings
-import weakref
+import time
 from collections.abc import Mapping
 from os import PathLike
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Self
 
@@ -40,7 +31,7 @@ from longterm.decisions.choice import (
     require_outcomes,
     require_paid,
 )
-from longterm.decisions.memory import CHECKPOINT_AFTER, ChooserMemory
+from longterm.decisions.chooser_copy import MOST_ACTIONS, ChoiceRepeated, ChooserChange, ChooserCopy
 from longterm.decisions.primal_dual import PrimalDual, RuleState
 from longterm.decisions.primals import ActionOutcomes, OpenChoice
 from longterm.errors import (
@@ -48,21 +39,19 @@ from longterm.errors import (
     BrokenBoundWarning,
     HorizonWarning,
     InputError,
-    SharedBudgetWarning,
     UnknownTokenError,
     WindowFullError,
+    warn_caller,
 )
-from longterm.live.checkpoints import CheckpointAfter
-from longterm.live.durable import Durable
-from longterm.live.tokens import Token
-from longterm.storage.lock import writing
-
-_ACTIVE: dict[bytes, weakref.WeakSet[Chooser]] = {}
-"""The choosers that answer requests and were loaded without a journal, by the checksum of their snapshot."""
+from longterm.service.tokens import Token, require_key
+from longterm.storage.database import Durability
+from longterm.storage.replica import Replica, Stored
 
 
-class Chooser(Durable[ChooserMemory]):
+class Chooser(Stored[ChooserCopy]):
     """A rule that answers requests and learns from their outcomes.
+
+    This constructor makes a chooser in memory, for one process. `Chooser.open` makes one in a database.
 
     Parameters
     ----------
@@ -74,13 +63,8 @@ class Chooser(Durable[ChooserMemory]):
         The largest number of open choices; `act` raises a WindowFullError when it is reached.
     expire_after : int, optional
         The age, in requests since, at which an open choice is skipped.
-    journal : path, optional
-        A file for every call between two saves. An existing one is continued if it starts from a chooser like this.
-    fsync : bool
-        Force each record to the disk before its call returns.
-    checkpoint_after : int, (int, int) or None
-        Records, or records and bytes, after which the journal is replaced in the background by a short one that begins
-        with the whole state. None: never, and a long journal raises a warning.
+    max_age : float, optional
+        The age in seconds at which an open choice is skipped.
 
     Notes
     -----
@@ -111,33 +95,82 @@ class Chooser(Durable[ChooserMemory]):
         seed: int = 0,
         max_in_flight: int = 100_000,
         expire_after: int | None = None,
-        journal: str | PathLike[str] | None = None,
-        fsync: bool = True,
-        checkpoint_after: CheckpointAfter = CHECKPOINT_AFTER,
+        max_age: float | None = None,
     ) -> None:
-        self.rule = rule
-        super().__init__(ChooserMemory(rule, seed, max_in_flight, expire_after), checkpoint_after)
-        self._warned_of_horizon = False
-        self._process = os.getpid()
-        self._source: bytes | None = None
-        """The checksum of the snapshot, for a chooser that was loaded without a journal."""
-        with writing(None if journal is None else Path(journal)) as lock:
-            self._recorded.begin(lock, fsync=fsync)
-
-    def __repr__(self) -> str:
-        state, waiting = self.state, len(self._recorded.memory.pending)
-        money = ", ".join(
-            f"{budget.name} {spent:.4g} of {budget.limit:.4g}"
-            for budget, spent in zip(self.rule.budget_set.budgets, state.spent.value.tolist(), strict=True)
+        copy = ChooserCopy(rule, seed, max_in_flight, expire_after, max_age)
+        # The number of actions is part of the state, not of the definition, if it can change.
+        definition = (
+            rule.with_actions(1) if rule.is_extendable and getattr(rule.primal, "prior", None) is None else rule
         )
-        requests = f"{state.round - 1} of {self.rule.horizon} requests"
-        return f"Chooser({type(self.rule.primal).__name__}, {requests}, {waiting} open, {money})"
+        self._replica = Replica(copy, definition, may_fork=False)
+        self._warned_of_horizon = False
 
     @property
-    def _memory(self) -> ChooserMemory:
-        """The state after interrupted calls were undone or finished; hold the lock when you read it."""
-        self._recorded.finish_interrupted()
-        return self._recorded.memory
+    def rule(self) -> PrimalDual:
+        """The rule, with the present number of actions."""
+        return self._replica.copy.rule
+
+    @classmethod
+    def open(
+        cls,
+        url: str | PathLike[str],
+        rule: PrimalDual,
+        *,
+        name: str = "chooser",
+        durability: Durability = "commit",
+        seed: int = 0,
+        max_in_flight: int = 100_000,
+        expire_after: int | None = None,
+        max_age: float | None = None,
+    ) -> Self:
+        """Return the chooser with this name in a database, or create it there.
+
+        Call it when a service starts, in every process. All of them share one chooser and its budgets.
+
+        Parameters
+        ----------
+        url : path or str
+            A file for SQLite, or a URL ``postgresql://…`` (extra `postgres`).
+        rule : PrimalDual
+            With the hyper-parameters that the stored one was created with. More actions are added to it.
+        name : str
+            Its name in the database, which may hold many objects.
+        durability : {"commit", "relaxed"}
+            "commit": a call is on the disk before it returns. "relaxed": it survives the death of the process, but not
+            always that of the machine.
+        seed : int
+            For the draws of a chooser that is created.
+        max_in_flight, expire_after, max_age
+            As for a new chooser; give the same in every process.
+
+        Returns
+        -------
+        Chooser
+            The chooser.
+
+        Raises
+        ------
+        DatabaseError
+            If the database cannot be used, or holds another object with this name.
+        """
+        chooser = cls(rule, seed=seed, max_in_flight=max_in_flight, expire_after=expire_after, max_age=max_age)
+        chooser._replica.attach(url, name, durability)
+        while chooser.rule.actions < rule.actions:
+            chooser.add_action()
+        return chooser
+
+    def __repr__(self) -> str:
+        state, waiting = self.state, len(self._replica.copy.open)
+        limits = self.rule.budget_set.limit(max(state.round - 1, 1)).tolist()
+        money = ", ".join(
+            f"{budget.name} {spent:.4g} of {limit:.4g}"
+            for budget, spent, limit in zip(
+                self.rule.budget_set.budgets, state.spent.value.tolist(), limits, strict=True
+            )
+        )
+        of_all = "" if self.rule.horizon is None else f" of {self.rule.horizon}"
+        requests = f"{state.round - 1}{of_all} requests"
+        return f"Chooser({type(self.rule.primal).__name__}, {requests}, {waiting} open, {money})"
 
     # --- the rounds -------------------------------------------------------------------------------------------
 
@@ -148,6 +181,7 @@ class Chooser(Durable[ChooserMemory]):
         bounds: ArrayLike | None = None,
         *,
         allowed: ArrayLike | None = None,
+        key: str | None = None,
     ) -> Choice:
         """Answer a request.
 
@@ -161,44 +195,49 @@ class Chooser(Durable[ChooserMemory]):
             The largest cost of each action; by default `costs`.
         allowed : array of bool, shape (K,), optional
             The actions that suit this request; by default all.
+        key : str, optional
+            An idempotency key: a request with the key of one of the last 1,000 requests returns the answer of that one.
 
         Returns
         -------
         Choice
             The action. It is None if no allowed action is affordable.
         """
-        with self._turn():
-            memory = self._memory
-            number = memory.state.round
-            x = require_numbers("context", context, number).reshape(-1)
-            self.rule.primal.require_context(x, number)
-            announced = require_costs(self.rule, "costs", costs, number)
-            most = require_costs(self.rule, "bounds", bounds, number)
-            if announced is not None and most is not None and np.any(most < announced):
-                raise InputError("bounds", "are below the costs", "Give the largest cost of each action", round=number)
-            mask = require_allowed(allowed, self.rule.actions, number)
-            if number > self.rule.horizon:
-                self._warn_of_horizon()
-            if self._recorded.journal is None:
-                self._warn_of_sharing()
-            self._skip_expired(memory, number)
-            if len(memory.pending) >= memory.max_in_flight:
-                raise WindowFullError(
-                    f"{memory.max_in_flight} choices are open, the oldest is {next(iter(memory.pending))}. Settle or "
-                    "skip some, or make the chooser with a larger max_in_flight, or with expire_after."
-                )
-            change = memory.act(x, announced, most, mask, self._life)
-            self._recorded.apply(change, self._lock)
-            assert change.opened is not None
-            return self._choice(change.opened)
+        change = self._replica.transact(self._acting, context, costs, bounds, allowed, require_key(key))
+        assert change.choice is not None
+        return self._choice(change.choice)
 
-    def _skip_expired(self, memory: ChooserMemory, number: int) -> None:
-        """Skip the open choices that are older than `expire_after`."""
-        while memory.expire_after is not None and memory.pending:
-            oldest = next(iter(memory.pending))
-            if number - oldest <= memory.expire_after:
-                return
-            self._recorded.apply(memory.skip(oldest), self._lock)
+    def _acting(
+        self,
+        context: ArrayLike,
+        costs: ArrayLike | None,
+        bounds: ArrayLike | None,
+        allowed: ArrayLike | None,
+        key: str | None,
+    ) -> ChooserChange | ChoiceRepeated:
+        replica, copy = self._replica, self._replica.copy
+        if key is not None:
+            found = copy.choice_with_key(key, replica.database, replica.name)
+            if found is not None:
+                return ChoiceRepeated(found)
+        number = copy.state.round
+        x = require_numbers("context", context, number).reshape(-1)
+        self.rule.primal.require_context(x, number)
+        announced = require_costs(self.rule, "costs", costs, number)
+        most = require_costs(self.rule, "bounds", bounds, number)
+        if announced is not None and most is not None and np.any(most < announced):
+            raise InputError("bounds", "are below the costs", "Give the largest cost of each action", round=number)
+        mask = require_allowed(allowed, self.rule.actions, number)
+        if self.rule.horizon is not None and number > self.rule.horizon:
+            self._warn_of_horizon()
+        now = time.time()
+        expired = copy.expiring(now)
+        if len(copy.open) - len(expired) >= copy.max_in_flight:
+            raise WindowFullError(
+                f"{copy.max_in_flight} choices are open, the oldest is {next(iter(copy.open))}. Settle or skip some, "
+                "or make the chooser with a larger max_in_flight, or with expire_after."
+            )
+        return copy.act(x, announced, most, mask, expired, replica.epoch, now, key)
 
     def settle(
         self,
@@ -208,6 +247,7 @@ class Chooser(Durable[ChooserMemory]):
         *,
         rewards: ArrayLike | None = None,
         costs: ArrayLike | None = None,
+        cost_follows: bool = False,
     ) -> None:
         """Report the outcome of a choice. Each part counts once. If this raises, nothing has changed.
 
@@ -222,33 +262,52 @@ class Chooser(Durable[ChooserMemory]):
             is settled already.
         rewards, costs : arrays, shapes (K,) and (K,) or (K, m), optional
             Of all actions, if they are known (full feedback). Costs are as announced if they are left out.
+        cost_follows : bool
+            The cost will be reported by a later call, so that a reward alone does not settle the announced one.
         """
-        with self._turn():
-            memory = self._memory
-            opened = self._find(choice)
-            number, has_reward = opened.round, reward is not None or rewards is not None
-            if not has_reward and cost is None and costs is None:
-                raise InputError(
-                    "reward", "and cost are missing", "Give at least one of them, or skip() the choice", round=number
-                )
-            if opened.paid is not None and cost is not None:
-                raise AlreadyToldError(number, "its cost was settled already", "Settle its reward only")
-            if opened.outcomes is not None and has_reward:
-                raise AlreadyToldError(number, "its reward was settled already", "Settle its cost only")
-            paid = require_paid(self.rule, opened, cost, costs, with_reward=has_reward)
-            outcomes = require_outcomes(self.rule, opened, reward, rewards, costs)
-            paid = paid if opened.paid is None else None
-            if paid is not None:
-                self._warn_of_excess(opened, paid)
-            self._recorded.apply(memory.settle(number, paid, outcomes), self._lock)
+        self._replica.transact(self._settling, choice, reward, cost, rewards, costs, cost_follows)
+
+    def _settling(
+        self,
+        choice: Choice | str,
+        reward: float | None,
+        cost: ArrayLike | None,
+        rewards: ArrayLike | None,
+        costs: ArrayLike | None,
+        cost_follows: bool,
+    ) -> ChooserChange:
+        opened = self._find(choice)
+        number, has_reward = opened.round, reward is not None or rewards is not None
+        if not has_reward and cost is None and costs is None:
+            raise InputError(
+                "reward", "and cost are missing", "Give at least one of them, or skip() the choice", round=number
+            )
+        if opened.paid is not None and cost is not None:
+            raise AlreadyToldError(number, "its cost was settled already", "Settle its reward only")
+        if opened.outcomes is not None and has_reward:
+            raise AlreadyToldError(number, "its reward was settled already", "Settle its cost only")
+        paid = require_paid(self.rule, opened, cost, costs, with_reward=has_reward and not cost_follows)
+        outcomes = require_outcomes(self.rule, opened, reward, rewards, costs)
+        paid = paid if opened.paid is None else None
+        if paid is not None:
+            self._warn_of_excess(opened, paid)
+        return self._replica.copy.settle(number, paid, outcomes)
 
     def skip(self, choice: Choice | str) -> None:
         """Give up a choice. An open cost counts as the money held back for it, and no reward is learned."""
-        with self._turn():
-            memory = self._memory
-            self._recorded.apply(memory.skip(self._find(choice).round), self._lock)
+        self._replica.transact(self._skipping, choice)
 
-    def teach(self, context: ArrayLike, rewards: ArrayLike, costs: ArrayLike | None = None) -> None:
+    def _skipping(self, choice: Choice | str) -> ChooserChange:
+        return self._replica.copy.skip(self._find(choice).round)
+
+    def teach(
+        self,
+        context: ArrayLike,
+        rewards: ArrayLike,
+        costs: ArrayLike | None = None,
+        *,
+        announced: ArrayLike | None = None,
+    ) -> None:
         """Learn the rewards of actions on a past request, as a warm start. No budget moves.
 
         Parameters
@@ -257,121 +316,65 @@ class Chooser(Durable[ChooserMemory]):
             The features of the request.
         rewards : array, shape (K,)
             In [0, 1]; NaN for an action whose reward is not known.
-        costs : array, shape (K,) or (K, m), optional
-            The costs of the actions.
+        costs, announced : array, shape (K,) or (K, m), optional
+            The costs of the actions, and the costs that were announced before the request. Rules that learn from
+            announced costs need both.
         """
-        with self._turn():
-            memory = self._memory
-            x = require_numbers("context", context, None).reshape(-1)
-            self.rule.primal.require_context(x, memory.state.round)
-            table = require_costs(self.rule, "costs", costs, None)
-            K, m = self.rule.actions, self.rule.setting.resources
-            seen, known = require_labels(rewards, K)
-            outcomes = ActionOutcomes(seen, known, np.zeros((K, m)) if table is None else table * seen[:, None])
-            self._recorded.apply(memory.teach(x, outcomes), self._lock)
+        self._replica.transact(self._teaching, context, rewards, costs, announced)
 
-    # --- starting a service -----------------------------------------------------------------------------------
+    def _teaching(
+        self, context: ArrayLike, rewards: ArrayLike, costs: ArrayLike | None, announced: ArrayLike | None
+    ) -> ChooserChange:
+        copy = self._replica.copy
+        x = require_numbers("context", context, None).reshape(-1)
+        self.rule.primal.require_context(x, copy.state.round)
+        table = require_costs(self.rule, "costs", costs, None)
+        K, m = self.rule.actions, self.rule.setting.resources
+        seen, known = require_labels(rewards, K)
+        outcomes = ActionOutcomes(seen, known, np.zeros((K, m)) if table is None else table * seen[:, None])
+        return copy.teach(x, outcomes, require_costs(self.rule, "announced", announced, None))
 
-    @classmethod
-    def load(
-        cls,
-        path: str | PathLike[str],
-        rule: PrimalDual,
-        *,
-        journal: str | PathLike[str] | None = None,
-        fsync: bool = True,
-        checkpoint_after: CheckpointAfter = CHECKPOINT_AFTER,
-    ) -> Self:
-        """Load a saved chooser and, with its journal, every call since. It continues bit for bit.
+    def add_action(self, action: int | None = None) -> int:
+        """Add an action at run time and return its index, or use a removed action again.
 
-        Parameters
-        ----------
-        path : path
-            The file that `save` wrote. It holds seed, max_in_flight and expire_after, too.
-        rule : PrimalDual
-            Made as the saved one was.
-        journal : path, optional
-            The journal beside it. Without it, choices made after the save are refused.
-        fsync : bool
-            As for a new chooser.
-        checkpoint_after : int, (int, int) or None
-            As for a new chooser.
-
-        Returns
-        -------
-        Chooser
-            The chooser.
-
-        Raises
-        ------
-        SnapshotError
-            If the file is damaged, newer, or of another rule.
-        JournalError
-            If the journal is damaged, newer, or of another snapshot.
+        Linear primals expect a new action to be like the others. Requests after this call need one more cost.
         """
-        chooser = cls(rule, checkpoint_after=checkpoint_after)
-        chooser._load(Path(path), None if journal is None else Path(journal), fsync=fsync)
-        if journal is None:
-            chooser._source = Path(path).read_bytes()[-32:]
-        return chooser
+        self._replica.transact(self._adding, action)
+        return self.rule.actions - 1 if action is None else action
 
-    @classmethod
-    def open(
-        cls,
-        path: str | PathLike[str],
-        rule: PrimalDual,
-        *,
-        journal: str | PathLike[str],
-        seed: int = 0,
-        max_in_flight: int = 100_000,
-        expire_after: int | None = None,
-        fsync: bool = True,
-        checkpoint_after: CheckpointAfter = CHECKPOINT_AFTER,
-    ) -> Self:
-        """Load the chooser saved at `path`, or create it on the first start of a service.
+    def _adding(self, action: int | None) -> ChooserChange:
+        copy = self._replica.copy
+        if action is None:
+            if copy.rule.actions >= MOST_ACTIONS:
+                raise InputError("action", f"there are {copy.rule.actions} already", "Use a removed one again")
+            return copy.add_action()
+        if action not in range(copy.rule.actions) or copy.in_use[action]:
+            raise InputError("action", f"{action!r} was not removed", "Leave it out to add a new one")
+        return copy.set_removed(action, is_removed=False)
 
-        Parameters
-        ----------
-        path : path
-            The file that `save` writes. If it does not exist, the chooser begins with the calls in the journal.
-        rule : PrimalDual
-            Made as the saved one was.
-        journal : path
-            The journal beside the snapshot.
-        seed, max_in_flight, expire_after : int
-            As for a new chooser; a snapshot has its own.
-        fsync : bool
-            As for a new chooser.
-        checkpoint_after : int, (int, int) or None
-            As for a new chooser.
+    def remove_action(self, action: int) -> None:
+        """Use an action no more. Its index stays, and open choices of it can be settled."""
+        self._replica.transact(self._removing, action)
 
-        Returns
-        -------
-        Chooser
-            The chooser.
-
-        Raises
-        ------
-        SnapshotError, JournalError
-            As for `load`.
-        """
-        chooser = cls(
-            rule, seed=seed, max_in_flight=max_in_flight, expire_after=expire_after, checkpoint_after=checkpoint_after
-        )
-        return chooser._open(Path(path), Path(journal), fsync=fsync)
+    def _removing(self, action: int) -> ChooserChange:
+        copy = self._replica.copy
+        in_use = np.flatnonzero(copy.in_use).tolist()
+        if action not in in_use or len(in_use) < 2 or copy.rule.actions > MOST_ACTIONS:
+            raise InputError("action", f"{action!r} cannot be removed", f"Name one of at least two in use: {in_use}")
+        return copy.set_removed(int(action), is_removed=True)
 
     # --- properties -------------------------------------------------------------------------------------------
 
     @property
     def seed(self) -> int:
         """The seed of the draws."""
-        return self._recorded.memory.seed
+        return self._replica.copy.seed
 
     @property
     def state(self) -> RuleState:
         """The rule's state, a named tuple that does not change later."""
-        with self._turn():
-            return self._memory.state
+        found: RuleState = self._replica.look(lambda: self._replica.copy.state)
+        return found
 
     @property
     def round(self) -> int:
@@ -398,8 +401,18 @@ class Chooser(Durable[ChooserMemory]):
     @property
     def pending(self) -> Mapping[int, Choice]:
         """The open choices by number, oldest first."""
-        with self._turn():
-            return MappingProxyType({n: self._choice(opened) for n, opened in self._memory.pending.items()})
+        found: dict[int, OpenChoice] = self._replica.look(lambda: dict(self._replica.copy.open))
+        return MappingProxyType({number: self._choice(opened) for number, opened in found.items()})
+
+    @property
+    def removed(self) -> tuple[int, ...]:
+        """The actions that are not used any more."""
+        in_use: Any = self._replica.look(lambda: self._replica.copy.in_use)
+        return tuple(np.flatnonzero(~in_use).tolist())
+
+    def find(self, choice: Choice | str) -> Choice:
+        """Return the open choice that a text names, or raise a TokenError that says why there is none."""
+        return self._choice(self._replica.look(self._find, choice))
 
     # --- helpers ----------------------------------------------------------------------------------------------
 
@@ -421,50 +434,37 @@ class Chooser(Durable[ChooserMemory]):
         self._warned_of_horizon = True
         what = f"this rule was made for {self.rule.horizon} requests, and more are coming"
         remedy = "The caps still hold; for prices that suit the longer stream make the rule with a larger horizon"
-        warnings.warn(f"{what}. {remedy}.", HorizonWarning, stacklevel=3)
-
-    def _warn_of_sharing(self) -> None:
-        """Warn once if this chooser was forked, or loaded twice, without a journal that would refuse a second writer.
-
-        Two processes that load the same snapshot do not see each other.
-        """
-        if self._process == os.getpid() and self._source is None:
-            return
-        others = _ACTIVE.setdefault(self._source, weakref.WeakSet()) if self._source is not None else ()
-        is_shared = self._process != os.getpid() or any(other is not self for other in others)
-        self._process = os.getpid()
-        if self._source is not None:
-            _ACTIVE[self._source].add(self)
-            self._source = None
-        if is_shared:
-            what = "this chooser is a copy of another one, and each of them spends the whole budget"
-            warnings.warn(f"{what}. Give it a journal: then one process at a time can use it.", SharedBudgetWarning, 3)
+        warn_caller(f"{what}. {remedy}.", HorizonWarning)
 
     def _warn_of_excess(self, opened: OpenChoice, paid: FloatArray) -> None:
         """Warn if a cost is above the bound of its choice."""
         excess = np.max((paid - opened.bound)[self.rule.budget_set.is_cap], initial=0.0)
         if excess > 0:
             what = f"choice {opened.round} cost {excess:g} more than its bound; the cap may be exceeded by as much"
-            warnings.warn(what, BrokenBoundWarning, stacklevel=3)
+            warn_caller(what, BrokenBoundWarning)
 
     def _find(self, choice: Choice | str) -> OpenChoice:
         """Return the open choice that is meant, or raise a TokenError that says why there is none."""
-        memory = self._recorded.memory
+        replica, copy = self._replica, self._replica.copy
         given = Token.parse(choice) if isinstance(choice, str) else choice
         number: Any = given.number if isinstance(given, (Choice, Token)) else None
         is_known = isinstance(number, (int, np.integer)) and not isinstance(number, bool)
-        if not is_known or not 1 <= number < memory.state.round:
+        if not is_known or not 1 <= number < copy.state.round:
             raise UnknownTokenError(
                 0, f"{choice!r} is not a choice of this chooser", "Give what act() returned, or its text"
             )
-        opened = memory.pending.get(int(number))
-        epoch = given.epoch if isinstance(given, Choice) else given.life
-        if epoch != (memory.epoch_of(int(number)) if opened is None else opened.epoch):
-            raise UnknownTokenError(
-                int(number),
-                "it is of another epoch: made by another chooser, or after a save and lost with the journal",
-                "Drop it; load with the journal to keep such choices",
+        opened = copy.open.get(int(number))
+        if opened is not None:
+            epoch: int | None = opened.epoch
+        elif replica.database is None:
+            epoch = replica.epoch
+        else:
+            epoch = copy.closed_epoch(int(number), replica.database, replica.name)
+        if epoch is not None and given.epoch != epoch:
+            what = (
+                "it is of another epoch: of another chooser, or made after the backup that this one was restored from"
             )
+            raise UnknownTokenError(int(number), what, "Drop it; here this number belongs to another request")
         if opened is None:
             raise AlreadyToldError(int(number), "it is settled, skipped or was refused", "Do nothing: it counts once")
         return opened

@@ -1,106 +1,89 @@
-"""Open choices as columns of arrays, for snapshots. Writing and reading are linear in their number."""
+"""Open choices as bytes, for the database.
+
+4 × 8 bytes   round, epoch, action, number of actions K
+3 bytes       whether there are announced costs, a paid cost, outcomes
+2 × K bytes   masks: allowed actions, actions with known outcomes
+8 bytes each  prices, target, bound, base, paid (m); counted, costs (K m); probabilities, rewards (K); context (d)
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import struct
 
 import numpy as np
 
-from longterm._arrays import Array
+from longterm._arrays import FloatArray
 from longterm.decisions.budgets import LARGEST_STORED
 from longterm.decisions.primal_dual import PrimalDual
 from longterm.decisions.primals import ActionOutcomes, OpenChoice
+from longterm.storage.packing import raw_bytes
+from longterm.storage.replica import EPOCH_BITS
 
-LARGEST_EPOCH = 2**48
+_HEAD = struct.Struct("<4q3?")
+MOST_ACTIONS = 10_000
 
 
-def columns_of(choices: Mapping[int, OpenChoice]) -> dict[str, Array]:
-    """Return open choices as named arrays with one row for each choice.
+def encode_choice(choice: OpenChoice) -> bytes:
+    """Return an open choice as bytes. Missing parts are stored as 0."""
+    K, m = len(choice.probabilities), len(choice.prices)
+    nothing = np.zeros((K, m))
+    outcomes = choice.outcomes or ActionOutcomes(np.zeros(K, dtype=np.bool_), nothing[:, 0], nothing)
+    has = choice.counted is not None, choice.paid is not None, choice.outcomes is not None
+    numbers = (
+        *(choice.prices, choice.target, choice.bound, choice.base, nothing[0] if choice.paid is None else choice.paid),
+        *(nothing if choice.counted is None else choice.counted, outcomes.costs, choice.probabilities),
+        *(outcomes.rewards, choice.context),
+    )
+    head = _HEAD.pack(choice.round, choice.epoch, choice.action, K, *has)
+    floats = np.concatenate([np.asarray(part, dtype=np.float64).reshape(-1) for part in numbers])
+    return head + choice.allowed.tobytes() + outcomes.seen.tobytes() + raw_bytes(floats)
 
-    Optional parts are 0 where they are missing; `open.has_…` says where they are there.
+
+def decode_choice(rule: PrimalDual, content: bytes, *, refused: bool = False) -> OpenChoice:
+    """Return an open choice from bytes. Raise a ValueError unless an act or a settle of this rule can have made it.
+
+    A choice with fewer actions was made before the others were added.
     """
-    rows = list(choices.values())
-    if not rows:
-        return {}
-    first = rows[0]
-    K, m = len(first.probabilities), len(first.prices)
-    nothing, zero = ActionOutcomes(np.zeros(K, dtype=np.bool_), np.zeros(K), np.zeros((K, m))), np.zeros((K, m))
-    columns = {
-        name: [getattr(row, name) for row in rows]
-        for name in ("round", "epoch", "action", "prices", "allowed", "probabilities", "target", "bound", "base")
-    }
-    columns["context"] = [number for row in rows for number in row.context.tolist()]
-    columns["context_length"] = [len(row.context) for row in rows]
-    columns["has_counted"] = [row.counted is not None for row in rows]
-    columns["counted"] = [zero if row.counted is None else row.counted for row in rows]
-    columns["has_paid"] = [row.paid is not None for row in rows]
-    columns["paid"] = [zero[0] if row.paid is None else row.paid for row in rows]
-    columns["has_outcomes"] = [row.outcomes is not None for row in rows]
-    for name in ActionOutcomes._fields:
-        columns[f"outcome_{name}"] = [getattr(row.outcomes or nothing, name) for row in rows]
-    kinds = {"context": np.float64}
-    return {f"open.{name}": np.asarray(column, dtype=kinds.get(name)) for name, column in columns.items()}
-
-
-def choices_of(rule: PrimalDual, arrays: Mapping[str, Array], next_round: int) -> dict[int, OpenChoice]:
-    """Return the open choices of a snapshot, oldest first; raise a ValueError unless all of them can be open."""
-    columns = {name.removeprefix("open."): array for name, array in arrays.items() if name.startswith("open.")}
-    if not columns:
-        return {}
-    _require_columns(rule, columns, next_round)
-    ends = np.cumsum(columns["context_length"])
-    numbers = columns["round"].tolist()
-    found = {}
-    for row, (number, end, length) in enumerate(
-        zip(numbers, ends.tolist(), columns["context_length"].tolist(), strict=True)
-    ):
-        part = {name: column[row] for name, column in columns.items() if name not in ("context", "context_length")}
-        context = columns["context"][end - length : end]
-        rule.primal.require_context(context, number)
-        outcomes = ActionOutcomes(*(part[f"outcome_{name}"] for name in ActionOutcomes._fields))
-        found[number] = OpenChoice(
-            number,
-            context,
-            part["prices"],
-            part["allowed"],
-            int(part["action"]),
-            part["probabilities"],
-            part["target"],
-            part["counted"] if part["has_counted"] else None,
-            part["bound"],
-            part["base"],
-            part["paid"] if part["has_paid"] else None,
-            outcomes if part["has_outcomes"] else None,
-            int(part["epoch"]),
-        )
-    return found
-
-
-def _require_columns(rule: PrimalDual, columns: Mapping[str, Array], next_round: int) -> None:
-    """Raise a ValueError unless the columns have the right shapes, dtypes and ranges."""
-    count, K, m = len(columns["round"]), rule.actions, rule.setting.resources
-    numbers: dict[str, tuple[int, ...]] = {"prices": (m,), "target": (m,), "bound": (m,), "base": (m,), "paid": (m,)}
-    numbers |= {"counted": (K, m), "probabilities": (K,), "outcome_rewards": (K,), "outcome_costs": (K, m)}
-    masks = {"has_counted": (), "has_paid": (), "has_outcomes": (), "allowed": (K,), "outcome_seen": (K,)}
-    whole = {"round": (), "epoch": (), "action": (), "context_length": ()}
-    for shapes, dtype in ((numbers, np.float64), (masks, np.bool_), (whole, np.int64)):
-        for name, shape in shapes.items():
-            column = columns[name]
-            if column.dtype != dtype or column.shape != (count, *shape):
-                raise ValueError(f"open.{name} has the wrong shape or dtype")
-    for name in (*numbers, "context"):
-        column = columns[name]
-        if column.dtype != np.float64 or not np.abs(column).max(initial=0.0) <= LARGEST_STORED:
-            raise ValueError(f"open.{name} holds a number that no request leaves")
-    order, action, length = columns["round"], columns["action"], columns["context_length"]
-    if np.any(np.diff(order) <= 0) or order[0] < 1 or order[-1] >= next_round:
-        raise ValueError("the numbers of open choices are not increasing from 1")
-    if action.min() < 0 or action.max() >= K or length.min() < 0 or length.sum() != len(columns["context"]):
-        raise ValueError("an open choice has an action or a context that does not exist")
-    rows = np.arange(count)
-    if not columns["allowed"][rows, action].all() or columns["probabilities"][rows, action].min() <= 0:
-        raise ValueError("an open choice was not allowed")
-    if min(columns[name].min() for name in ("probabilities", "bound", "paid", "outcome_rewards")) < 0:
-        raise ValueError("an open choice has a negative probability, bound, cost or reward")
-    if columns["epoch"].min() < 0 or columns["epoch"].max() >= LARGEST_EPOCH:
-        raise ValueError("an open choice has an epoch that does not exist")
+    if len(content) < _HEAD.size:
+        raise ValueError("a choice has too few bytes")
+    number, epoch, action, K = _HEAD.unpack_from(content)[:4]
+    if not 1 <= K <= min(rule.actions, MOST_ACTIONS):
+        raise ValueError("a choice has a number of actions that does not exist")
+    m = rule.setting.resources
+    start, sizes = _HEAD.size + 2 * K, [m] * 5 + [K * m] * 2 + [K] * 2
+    if len(content) < start + 8 * sum(sizes) or (len(content) - start) % 8:
+        raise ValueError("a choice has too few bytes")
+    if content[_HEAD.size - 3 : start].translate(None, b"\0\1"):
+        raise ValueError("a choice holds a mask with other values than 0 and 1")
+    has_counted, has_paid, has_outcomes = _HEAD.unpack_from(content)[4:]
+    masks = np.frombuffer(content[_HEAD.size : start], dtype=np.bool_).reshape(2, K)
+    floats = np.frombuffer(content[start:], dtype="<f8").astype(np.float64)
+    if not np.abs(floats).max() <= LARGEST_STORED:
+        raise ValueError("a choice holds a number that no request leaves")
+    parts: list[FloatArray] = np.split(floats, np.cumsum(sizes))
+    prices, target, bound, base, paid, counted, costs, probabilities, rewards, context = parts
+    rule.primal.require_context(context, number)
+    if not (number >= 1 and 0 <= epoch < 2**EPOCH_BITS and (action == -1 if refused else 0 <= action < K)):
+        raise ValueError("a choice has a number, an epoch or an action that does not exist")
+    if not refused and (not masks[0, action] or probabilities[action] <= 0):
+        raise ValueError("a choice was not allowed")
+    if min(part.min() for part in (probabilities, bound, paid, rewards)) < 0:
+        raise ValueError("a choice has a negative probability, bound, cost or reward")
+    choice = OpenChoice(
+        number,
+        context,
+        prices,
+        masks[0],
+        action,
+        probabilities,
+        target,
+        counted.reshape(K, m) if has_counted else None,
+        bound,
+        base,
+        paid if has_paid else None,
+        ActionOutcomes(masks[1], rewards, costs.reshape(K, m)) if has_outcomes else None,
+        epoch,
+    )
+    for _ in range(rule.actions - K):
+        choice = choice.extended()
+    return choice

@@ -153,10 +153,7 @@ def _flatten(sums: Sums, report: dict[str, Array]) -> Array:
 
 
 class CompiledRunner:
-    """One learner, or a batch of them, and its progress through a stream, compiled.
-
-    The parameters are those of `ReferenceRunner`; the array library is JAX.
-    """
+    """One learner, or a batch of them, and its progress through a stream, compiled by JAX."""
 
     def __init__(
         self,

@@ -27,15 +27,7 @@ def row_size(sums: Sums, report: dict[str, Any]) -> int:
 
 
 class DeviceRecords:
-    """A table on the host with one row of numbers for each recorded round: its sums, then the learner's report.
-
-    Parameters
-    ----------
-    size : int
-        The number of columns.
-    expected : int
-        The number of rows to allocate; more rows allocate again.
-    """
+    """A table on the host with one row of numbers for each recorded round: its sums, then the learner's report."""
 
     def __init__(self, size: int, expected: int) -> None:
         self._table: FloatArray = np.empty((expected, size))

@@ -141,23 +141,9 @@ def compare(
         The learners, by name.
     stream : Stream
         The rounds that all of them see.
-    rounds : int, optional
-        T, as for `run`.
-    seeds : int or sequence of int
-        As for `run`.
-    record : sequence of int, optional
-        As for `run`.
     resume : mapping of str to Trace, optional
         Earlier traces, by the same names.
-    on_broken_bound : {"raise", "warn"}
-        As for `run`.
-    progress : {"auto"} or callable or None
-        As for `run`.
-    engine : {"numpy", "jax", "auto"}
-        As for `run`.
-    xp : namespace
-        As for `run`.
-    dtype : dtype, optional
+    rounds, seeds, record, on_broken_bound, progress, engine, xp, dtype : optional
         As for `run`.
 
     Returns

@@ -57,20 +57,7 @@ class Recorder:
     """The rounds that a run still has to record, and the trace of the recorded ones.
 
     The reference engine records through `record`. The compiled engine asks for the rounds of a block with `until`,
-    records them on its device, and calls `advance_to`.
-
-    Parameters
-    ----------
-    record : sequence of int, optional
-        The rounds to record; left out, log-spaced ones.
-    earlier : Trace, optional
-        The run that is continued.
-    seeds : int or tuple of int
-        The seeds of the run.
-    rounds : int, optional
-        The last round, where it is known.
-    problem, stream : Problem and Stream, optional
-        Stored in the trace.
+    records them on its device, and calls `advance_to`. `record` None means log-spaced rounds.
     """
 
     def __init__(

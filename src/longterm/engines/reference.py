@@ -19,22 +19,7 @@ from longterm.streams import Block
 
 
 class ReferenceRunner:
-    """One learner, or a batch of them, and its progress through a stream.
-
-    Parameters
-    ----------
-    problem : Problem
-    learner : Learner
-    batch_shape : tuple of int
-        The shape of the hyper-parameter grid followed by that of the seeds.
-    recorder : Recorder
-        The rounds to record.
-    on_broken_bound : {"raise", "warn"}
-    resume : Trace, optional
-        The run to continue.
-    xp, dtype
-        The array library and dtype of the learner's state.
-    """
+    """One learner, or a batch of them, and its progress through a stream."""
 
     def __init__(
         self,

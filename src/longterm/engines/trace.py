@@ -16,7 +16,8 @@ from longterm._display import TextTable, format_number
 from longterm.engines.sums import Sums
 from longterm.errors import InputError, SnapshotError
 from longterm.problems import Problem
-from longterm.storage.snapshot import Snapshot, read_snapshot, restored_state, state_arrays, write_snapshot
+from longterm.storage.packing import restored_state, state_arrays
+from longterm.storage.snapshot import Snapshot, read_snapshot, write_snapshot
 from longterm.streams import FromIterable, Stream
 
 if TYPE_CHECKING:
@@ -305,11 +306,11 @@ class Trace:
     def _loss_of_decision(self, x: FloatArray) -> FloatArray:
         """Return Σ_{s≤t} f_s(x) at the recorded rounds, for every seed."""
         if self.problem is None or self.stream is None:
-            what = "the trace does not know what was played, so a decision alone has no losses"
+            what = "the trace does not know its problem and stream, so a decision has no losses"
             raise InputError("comparator", what, "Give what longterm.hindsight.best finds for the problem and stream")
         if isinstance(self.stream, FromIterable):
             what = "the rounds came from an iterable and cannot be drawn again"
-            raise InputError("comparator", what, "Play rounds that stand in arrays, with Replay")
+            raise InputError("comparator", what, "Run rounds from arrays, with Replay")
         if x.shape != (self.problem.dimension,):
             what = f"has shape {x.shape}, a decision has {(self.problem.dimension,)}"
             raise InputError("comparator", what, "Give one decision, or what longterm.hindsight.best found")

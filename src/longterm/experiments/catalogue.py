@@ -97,7 +97,7 @@ def _find(name: str, known: Callable[[], Mapping[str, E]], kind: type[E], where:
 
 
 def _not_imported(problem: Any = None, rounds: Any = None, /, **parameters: Any) -> Any:
-    """Raise: this stands for a builder that is not imported here."""
+    """Raise InputError in the place of a builder that is not imported."""
     raise InputError("name", "is only a name here", "Run a specification of your own")
 
 

@@ -107,7 +107,7 @@ def summary_of(result: Result) -> dict[str, Any]:
 def _curve(
     spec: LearnerSpec, runs: Sequence[Mapping[str, Any]], best: FloatArray, bounds: Mapping[str, Any], D: float
 ) -> Curve:
-    """Return the curve of a learner; values that are rounding beside D become 0."""
+    """Return the curve of a learner; values that are rounding relative to D become 0."""
     found = {name: _columns([run["measures"] for run in runs], name) for name in runs[0]["measures"]}
     found["regret"] = found["cumulative_loss"] - best
     scales: dict[str, Any] = {"regret": np.abs(best), "squared_violation": D**2}

@@ -28,7 +28,7 @@ def budgeted_logistic(
     scale: bool = True,
     missing: Missing = "refuse",
 ) -> Scenario:
-    """Logistic regression with l1 ‖x‖₁ + ½ l2 ‖x‖² ≤ budget on rows drawn with replacement: Figures 3 and 4.
+    """Return logistic regression with l1 ‖x‖₁ + ½ l2 ‖x‖² ≤ budget on rows drawn with replacement: Figures 3 and 4.
 
     Parameters
     ----------

@@ -1,10 +1,9 @@
-"""Remarks on the paper's experiments: claims of the paper beside the measured numbers."""
+"""Remarks on the paper's experiments: claims of the paper compared with measured numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from math import sqrt
 from typing import Literal
 
 from longterm.experiments.paper import OF_THE_PAPER, WITH_A_BUDGET
@@ -41,7 +40,6 @@ def _on_doubly_stochastic(result: Result) -> Iterator[Remark]:
             "steps, which makes them several times too small. With its authors' settings and the true D it is "
             f"{'better' if better else 'no better'}: {numbers}.",
         )
-    yield Remark("note", _choice_of_steps(result, p))
     if "Convex mirror prox" in curves:
         T, regret = int(result.rounds[-1]), curves["Convex mirror prox"].mean("regret")[-1]
         eta = T ** (-1 / 3)
@@ -57,20 +55,6 @@ def _on_doubly_stochastic(result: Result) -> Iterator[Remark]:
         "note",
         "Bounds are drawn as corrected and, dotted, as the paper prints them. The printed regret bound of Theorem 1 is "
         "false for β > 1/2 and large T (`late_reversal` breaks it); the corrected one holds.",
-    )
-
-
-def _choice_of_steps(result: Result, p: int) -> str:
-    """Describe the effect of D and δ on Convex OGD: η ∝ 1/√((m + 1) G² + 2 m D²), and θ = ηδ."""
-    facts = result.problem["constants"]
-    G, D = facts["gradient_bound"], facts["constraint_bound"]
-    one, each = (sqrt(((m + 1) * G**2 + 2 * m * D**2) / ((m + 1) * G**2 + 2 * m * p)) for m in (1, p * p + 4 * p))
-    return (
-        f"The paper states D = √p = {sqrt(p):.3g}; the true one is p + 1 = {p + 1}, attained by one row of −1's. "
-        "A-OGD's steps do not use D; those of Convex OGD shrink with it. Only the paper's curve keeps the paper's D. "
-        f"It would make the fair curves' steps {one:.2g} (one multiplier) and {each:.2g} (a multiplier each) times "
-        "larger. Both would be better here, with a worse bound: the true D minimises the bound. δ weighs the penalty. "
-        "The smallest δ that the theorem allows halves θ and changes the regret by a few per cent."
     )
 
 
@@ -121,14 +105,6 @@ def _on_budgets(result: Result) -> Iterator[Remark]:
         yield from _scale_differences(result, [curve for curve in (ours, theirs) if curve is not None])
 
 
-ATTEMPTS = {
-    "ijcnn1": "The figures' four numbers together need a ρ of about 15 to 18, and perhaps another scaling. We tried "
-    "rows as published, of unit norm, standardised, in [0, 1] and in [−1, 1], and draws that balance the two classes. "
-    "None gives all four numbers."
-}
-"""Our attempts to match the scale of a figure, by experiment."""
-
-
 def _scale_differences(result: Result, curves: list[Curve]) -> Iterator[Remark]:
     """Yield a remark where the scales differ from the figures."""
     far = {
@@ -141,8 +117,7 @@ def _scale_differences(result: Result, curves: list[Curve]) -> Iterator[Remark]:
         yield Remark(
             "differs",
             f"Not all scales of the figures match on {result.name}. {numbers}. The paper gives neither ρ nor the "
-            "scaling of the data. We use the publisher's files unchanged and ρ for 30 % non-zeros. "
-            + ATTEMPTS.get(result.name, ""),
+            "scaling of the data. We use the publisher's files unchanged and ρ for 30 % non-zeros.",
         )
 
 

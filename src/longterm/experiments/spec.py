@@ -94,7 +94,7 @@ class LearnerSpec:
     role : {"paper", "fair", "own"}
         As in `Curve`.
     read_off : mapping of str to float
-        Values of another source at the last round, by measure, shown beside the measured ones.
+        Values of another source at the last round, by measure, shown with the measured ones.
     """
 
     learner: str

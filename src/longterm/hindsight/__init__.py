@@ -5,12 +5,11 @@ from longterm.hindsight.certificates import certified_gap, elastic_net_gap, supp
 from longterm.hindsight.comparator import best
 from longterm.hindsight.cvxpy_statements import state_constraint, state_loss, state_set
 from longterm.hindsight.moving import MovingHindsight
-from longterm.hindsight.offline_logistic import ChosenBudget, Offline, choose_budget, least_log_loss
+from longterm.hindsight.offline_logistic import Offline, choose_budget, least_log_loss
 from longterm.problems.benchmarks import Benchmark, EveryRound, InExpectation, OnAverage
 
 __all__ = [
     "Benchmark",
-    "ChosenBudget",
     "EveryRound",
     "Hindsight",
     "InExpectation",

@@ -72,11 +72,6 @@ def best(
     progress : {"auto"}, callable or None
         A bar on a terminal, a function of (solved, total), or None.
 
-    Returns
-    -------
-    Hindsight
-        x*_t, its loss, and the certified gap.
-
     Examples
     --------
     >>> import numpy as np

@@ -64,11 +64,6 @@ def state_loss(loss: Loss, x: Any, *parameters: NDArray[Any]) -> Any:
         The decision.
     *parameters : array
         The parameters of the rounds s, with rounds on the leading axis.
-
-    Returns
-    -------
-    cvxpy.Expression
-        Σ_s f_s(x).
     """
     raise _unknown("loss", loss)
 
@@ -120,11 +115,6 @@ def state_constraint(constraint: Constraint, x: Any) -> list[Any]:
         g.
     x : cvxpy.Variable
         The decision.
-
-    Returns
-    -------
-    list of cvxpy.Constraint
-        {g ≤ 0}.
     """
     affine = constraint.as_affine()
     if affine is None:
@@ -165,11 +155,6 @@ def state_set(set: Set, x: Any) -> list[Any]:
         B.
     x : cvxpy.Variable
         The decision.
-
-    Returns
-    -------
-    list of cvxpy.Constraint
-        B.
     """
     raise _unknown("set", set)
 

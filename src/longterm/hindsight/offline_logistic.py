@@ -9,7 +9,7 @@ end with the nearest share is returned.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,8 @@ class Offline:
         The solution.
     budget, loss, gap, slack : float
         The budget, the loss of x, its certified gap, and the unused share of the budget.
+    path : tuple of Offline
+        For a chosen budget: all solutions of the search, by increasing budget.
     """
 
     budget: float
@@ -45,6 +47,7 @@ class Offline:
     loss: float
     gap: float
     slack: float
+    path: tuple[Offline, ...] = ()
 
     @property
     def count(self) -> int:
@@ -55,23 +58,6 @@ class Offline:
     def share(self) -> float:
         """The share of non-zero coordinates."""
         return self.count / len(self.x)
-
-
-@dataclass(frozen=True)
-class ChosenBudget(Offline):
-    """The chosen budget with its solution, and the solutions of the search.
-
-    Parameters
-    ----------
-    x : array of shape (d,)
-        The solution.
-    budget, loss, gap, slack : float
-        As in `Offline`.
-    path : tuple of Offline
-        All solutions of the search, by increasing budget.
-    """
-
-    path: tuple[Offline, ...] = ()
 
 
 def least_log_loss(
@@ -94,12 +80,8 @@ def least_log_loss(
         Rows, shape (n, d), dense or sparse.
     labels : array_like
         ±1 for each row.
-    budget : float
-        ρ.
-    l1 : float
-        The weight of ‖x‖₁.
-    l2 : float
-        The weight of ½‖x‖².
+    budget, l1, l2 : float
+        ρ, the weight of ‖x‖₁ and the weight of ½‖x‖².
     start : array_like, optional
         The first iterate, shape (d,).
     relative_gap : float
@@ -132,7 +114,7 @@ def choose_budget(
     precision: float = 0.01,
     relative_gap: float = 1e-8,
     progress: Progress = "auto",
-) -> ChosenBudget:
+) -> Offline:
     """Return a budget whose offline solution has this share of non-zeros, as nearly as possible.
 
     Every solve starts from the solution of the nearest budget and is certified.
@@ -145,21 +127,14 @@ def choose_budget(
         ±1 for each row.
     share : float
         The wanted share of non-zero coordinates.
-    l1 : float
-        The weight of ‖x‖₁.
-    l2 : float
-        The weight of ½‖x‖².
+    l1, l2 : float
+        The weight of ‖x‖₁ and the weight of ½‖x‖².
     precision : float
         The relative precision of the ends of the interval.
     relative_gap : float
         The target of each solve's certified gap.
     progress : Progress
         A bar, a function of the number of solves, or None.
-
-    Returns
-    -------
-    ChosenBudget
-        The budget and its solution.
 
     Examples
     --------
@@ -174,9 +149,8 @@ def choose_budget(
     """
     share = validate.positive_scalar("share", share)
     if share >= 1:
-        raise InputError(
-            "share", f"{share!r} is outside (0, 1)", "Give the share of non-zero coordinates, for example 0.3"
-        )
+        what = f"{share!r} is outside (0, 1)"
+        raise InputError("share", what, "Give the share of non-zero coordinates, for example 0.3")
     precision = validate.positive_scalar("precision", precision)
     functions, path = _all_rows_once(features, labels), list[Offline]()
     d = functions.rows.dimension
@@ -217,7 +191,7 @@ def choose_budget(
             ends = [solve(float(np.sqrt(least.budget * most.budget)))]
     chosen = min(ends, key=lambda known: abs(known.share - share))
     by_budget = tuple(sorted(path, key=lambda known: known.budget))
-    return ChosenBudget(chosen.budget, chosen.x, chosen.loss, chosen.gap, chosen.slack, by_budget)
+    return replace(chosen, path=by_budget)
 
 
 def _all_rows_once(features: Any, labels: ArrayLike) -> DrawnRows:

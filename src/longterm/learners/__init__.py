@@ -145,7 +145,7 @@ __all__ = [
 
 
 def every_learner() -> tuple[type[Learner[Any]], ...]:
-    """Every learner of the package that can be named, in the order of their names: what tables and arenas are made of.
+    """Return the learners that have a name, sorted by it, as tables and arenas read them.
 
     Returns
     -------

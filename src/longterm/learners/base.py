@@ -117,7 +117,7 @@ class Learner(PerLearner, ABC, Generic[S]):
 
     @property
     def reads_pullback(self) -> bool:
-        """Whether `update` calls a function of the feedback, such as its pullback."""
+        """True if `update` calls a function of the feedback, such as its pullback."""
         return False
 
     @property

@@ -31,7 +31,6 @@ from longterm._validate import Hyper
 from longterm.errors import InputError
 from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
-from longterm.learners.ftrl import given_unit
 from longterm.learners.multiplier import Multiplier, MultiplierState
 from longterm.learners.prox_learner import as_reported
 from longterm.problems import Problem
@@ -120,18 +119,6 @@ class DiagonalAdaGradAOGD(Learner[DiagonalAdaGradAOGDState]):
 
         m_T is attained at 2 or at T, and S_μ ≤ (1/θ_0) Σ t^{β−1}. Δ is the Euclidean diameter, since
         Σ_k Δ_k √S_k ≤ Δ √(Σ_k S_k).
-
-        Examples
-        --------
-        >>> from longterm import Problem
-        >>> from longterm.constraints import Affine
-        >>> from longterm.learners import DiagonalAdaGradAOGD
-        >>> from longterm.losses import Linear
-        >>> from longterm.sets import Box
-        >>> problem = Problem(Box.cube(2, -1.0, 1.0), Linear(2), Affine([[-0.5, -0.5]], [0.25]))
-        >>> bound = DiagonalAdaGradAOGD.for_problem(problem).bound(problem, 1000)
-        >>> round(float(bound["regret"]), 1), round(float(bound["signed_violation"]), 1)
-        (300.9, 1241.0)
         """
         T, c = horizons_of(rounds, self.batch_shape), problem.constants
         theta_0, beta = np.asarray(self.dual.theta_0), np.asarray(self.dual.beta)
@@ -160,9 +147,9 @@ class DiagonalAdaGradAOGD(Learner[DiagonalAdaGradAOGDState]):
             round=state.round + 1,
             x=self.enclosing_set.project(state.x - eta * descent),
             square_sums=square_sums,
-            dual=self.dual.ascend(state.dual, state.round, as_column(feedback.constraint), given_unit(state.x)),
+            dual=self.dual.ascend(state.dual, state.round, as_column(feedback.constraint)),
         )
 
     def report(self, state: DiagonalAdaGradAOGDState) -> dict[str, Array]:
-        theta, mu = self.dual.steps(state.round, given_unit(state.x))
+        theta, mu = self.dual.steps(state.round, state.x)
         return {"multiplier": as_reported(state.multiplier), "theta": theta, "mu": mu}

@@ -7,7 +7,6 @@ can be compiled, and `Limits.faults` finds the words for a round that failed it.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 
 from longterm._arrays import Array, like, namespace, resolution, square, to_numpy
 from longterm._validate import Hyper
-from longterm.errors import BrokenBoundError, BrokenBoundWarning, InputError, NonFiniteError, kind_of
+from longterm.errors import BrokenBoundError, BrokenBoundWarning, InputError, NonFiniteError, kind_of, warn_caller
 from longterm.learners.feedback import Feedback
 from longterm.problems.problem import Problem
 
@@ -198,8 +197,7 @@ class FeedbackCheck:
     def accept(self, feedback: Feedback, t: int | None) -> Feedback:
         """Return the feedback of round t, ready for `update`. Raise if it is unusable.
 
-        Call it under `numpy.errstate(all="ignore")` from the function that users call, so that warnings point at
-        their line.
+        Call it under `numpy.errstate(all="ignore")`.
         """
         x, given = self._x, feedback  # type: Array, object
         if not isinstance(given, Feedback):
@@ -216,7 +214,7 @@ class FeedbackCheck:
         feedback = _as_arrays(feedback, x)
         good = self.limits.acceptable(feedback)
         if not (good if good.ndim == 0 else namespace(x).all(good)):
-            raise_or_warn(self.faults(feedback, t), self._on_broken_bound, stacklevel=4)
+            raise_or_warn(self.faults(feedback, t), self._on_broken_bound)
         return feedback
 
     def faults(self, feedback: Feedback, t: int | None) -> list[NonFiniteError] | list[BrokenBoundError]:
@@ -235,15 +233,12 @@ def require_known(on_broken_bound: str) -> None:
         raise InputError("on_broken_bound", f"{on_broken_bound!r} is not known", "Choose 'raise' or 'warn'")
 
 
-def raise_or_warn(faults: Iterable[InputError], on_broken_bound: OnBrokenBound, stacklevel: int = 5) -> None:
-    """Raise the first fault. With on_broken_bound="warn", warn of broken bounds instead.
-
-    The default `stacklevel` points at the caller of `tell` when a learner's `require` calls this.
-    """
+def raise_or_warn(faults: Iterable[InputError], on_broken_bound: OnBrokenBound) -> None:
+    """Raise the first fault. With on_broken_bound="warn", warn of broken bounds instead."""
     for fault in faults:
         if not isinstance(fault, BrokenBoundError) or on_broken_bound != "warn":
             raise fault
-        warnings.warn(str(fault), BrokenBoundWarning, stacklevel=stacklevel)
+        warn_caller(str(fault), BrokenBoundWarning)
 
 
 def require_match(feedback: Feedback, x: Array, t: int | None) -> None:

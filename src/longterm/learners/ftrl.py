@@ -56,11 +56,6 @@ class FTRLState(NamedTuple):
         return getattr(self.dual, "multiplier", self.weight)
 
 
-def given_unit(x: Array) -> Array:
-    """Return the unit 1 of losses whose size the dual was chosen for, once for every learner that plays x."""
-    return namespace(x).ones(x.shape[:-1], dtype=x.dtype)
-
-
 class Leader(Protocol):
     """The argmin of one round as a function of the weights on g."""
 
@@ -116,9 +111,9 @@ class Scale(PerLearner, ABC):
     def observe(self, prox: Prox, state: FTRLState, feedback: Feedback) -> Any:
         """Return the state after the gradient of round t."""
 
-    def unit(self, scale: Any, x: Array) -> Array:
-        """Return M_t, the unit of the losses: 1 where it is not found online."""
-        return given_unit(x)
+    def unit(self, scale: Any) -> Array | None:
+        """Return M_t, the unit of the losses, or None where it is 1 and not found online."""
+        return None
 
     def slope(self, gradient: Array, x: Array) -> Array:
         """Return the slope at 0 of the model of f_t: its gradient, where nothing else is known of f_t."""
@@ -159,11 +154,11 @@ class FTRLDual(PerLearner, ABC):
         return
 
     @abstractmethod
-    def init(self, prox: Prox, x: Array, unit: Array) -> Any:
+    def init(self, prox: Prox, x: Array, unit: Array | None) -> Any:
         """Return the state before round 1."""
 
     @abstractmethod
-    def update(self, state: FTRLState, feedback: Feedback, unit: Array) -> tuple[Any, Array]:
+    def update(self, state: FTRLState, feedback: Feedback, unit: Array | None) -> tuple[Any, Array]:
         """Return the dual's state after round t, and the weights that are known before the leader is."""
 
     @abstractmethod
@@ -240,14 +235,14 @@ class FTRL(ProxLearner[FTRLState]):
             x=x,
             gradient_sum=xp.zeros_like(x),
             weight=xp.zeros((*x.shape[:-1], self.prox.constraint.count), dtype=x.dtype),
-            dual=self.dual.init(self.prox, x, self.scale.unit(scale, x)),
+            dual=self.dual.init(self.prox, x, self.scale.unit(scale)),
             scale=scale,
         )
         return state if self.scale.starts_at_centre and self.dual.starts_at_centre else self.lead(state)
 
     def update(self, state: FTRLState, feedback: Feedback) -> FTRLState:
         scale = self.scale.observe(self.prox, state, feedback)
-        dual, weight = self.dual.update(state, feedback, self.scale.unit(scale, state.x))
+        dual, weight = self.dual.update(state, feedback, self.scale.unit(scale))
         gradient_sum = state.gradient_sum + self.scale.slope(feedback.loss_gradient, state.x)
         return self.lead(FTRLState(state.round + 1, state.x, gradient_sum, weight, dual, scale))
 

@@ -162,7 +162,7 @@ class OnlineScale(Scale):
     def observe(self, prox: Prox, state: FTRLState, feedback: Feedback) -> OnlineState:
         return OnlineState(*state.scale).after(feedback.loss_gradient)
 
-    def unit(self, scale: OnlineState, x: Array) -> Array:
+    def unit(self, scale: OnlineState) -> Array:
         return scale.largest_gradient
 
     def _curvature(self, prox: Prox, scale: OnlineState) -> Array:

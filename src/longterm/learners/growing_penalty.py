@@ -22,7 +22,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, as_column, like, namespace
+from longterm._arrays import Array, FloatArray, as_column, as_float, like, namespace
 from longterm._validate import Hyper
 from longterm.constraints.prox import PenaltyProx, Prox
 from longterm.errors import InputError
@@ -39,7 +39,7 @@ class PenaltyState(NamedTuple):
 
     weight_sum: Array
     inverse_sum: Array
-    """(τ + 1)/w_{τ+1} + Σ_{τ+1<s≤t} 1/w_s. Only bounds read it."""
+    """(τ + 1)/w_{τ+1} + Σ_{τ+1<s≤t} 1/w_s where the unit is found online, else 0. Only bounds read it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,20 +70,22 @@ class GrowingPenalty(FTRLDual):
             what = "the centre of its set, where it waits for the first gradient, breaks the constraint"
             raise InputError("prox", what, "Use a set about a feasible point, or PenalisedFTRL")
 
-    def _with_weight(self, before: PenaltyState, t: Array, unit: Array) -> PenaltyState:
-        """Return the state with w_t added to both sums."""
-        xp = namespace(unit)
-        t = xp.astype(t, unit.dtype)
-        new = like(self.w_0, t) * unit * t ** (1 + like(self.growth, t))
+    def _with_weight(self, before: PenaltyState, t: Array, unit: Array | None) -> PenaltyState:
+        """Return the state with w_t added."""
+        xp, t = namespace(before.weight_sum), as_float(t, before.weight_sum)
+        new = like(self.w_0, t) * t ** (1 + like(self.growth, t))
+        if unit is None:
+            return before._replace(weight_sum=before.weight_sum + new)
+        new = new * unit
         inverse = xp.where(new > 0, 1 / positive_or_one(new), new)
         first = before.inverse_sum <= 0
         return PenaltyState(before.weight_sum + new, before.inverse_sum + xp.where(first, t * inverse, inverse))
 
-    def init(self, prox: Prox, x: Array, unit: Array) -> PenaltyState:
+    def init(self, prox: Prox, x: Array, unit: Array | None) -> PenaltyState:
         zero = namespace(x).zeros(x.shape[:-1], dtype=x.dtype)
         return self._with_weight(PenaltyState(zero, zero), namespace(x).asarray(1), unit)
 
-    def update(self, state: FTRLState, feedback: Feedback, unit: Array) -> tuple[PenaltyState, Array]:
+    def update(self, state: FTRLState, feedback: Feedback, unit: Array | None) -> tuple[PenaltyState, Array]:
         return self._with_weight(state.dual, state.round + 1, unit), state.weight
 
     def weight(self, state: FTRLState, leader: Leader) -> Array:

@@ -147,18 +147,6 @@ class LEWA(Learner[LEWAState]):
             Σ g_t(x_t)           ≤ √( 2 (θ(T − 1) + 1/μ) (P + F T) )
 
         R_f and R_g are the learner's spreads, D and F the problem's constants (`docs/derivations.md`).
-
-        Examples
-        --------
-        >>> from longterm import Problem
-        >>> from longterm.constraints import Affine
-        >>> from longterm.learners import LEWA
-        >>> from longterm.losses import Linear
-        >>> from longterm.sets import Simplex
-        >>> problem = Problem(Simplex(3), Linear(3, 2**0.5), Affine([[1.0, 0.0, 0.0]], [0.5]))
-        >>> learner = LEWA.for_problem(problem, horizon=3000, loss_spread=1.0, constraint_spread=1.0)
-        >>> [round(float(part), 1) for part in learner.bound(problem, 3000).values()]
-        [81.2, 971.3]
         """
         theta, eta, mu = (np.asarray(getattr(self.schedule, name)) for name in ("theta", "eta", "mu"))
         if np.any(eta * self.constraint_spread**2 / 4 + mu * theta**2 - theta / 2 > ROUNDING * theta):

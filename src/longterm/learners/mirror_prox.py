@@ -121,14 +121,6 @@ class MirrorProx(Learner[MirrorProxState]):
 
         With η = T^{−1/3} and δ = T^{−2/3}, at T: r² T^{1/3}/2 + G_f² T^{2/3} for the regret. The bound on every
         Σ_t g_j(x_t) is for the g_j of the problem: rows of length 1 are scaled back by the longest row, G_g.
-
-        Examples
-        --------
-        >>> from longterm.learners import MirrorProx
-        >>> from longterm.problems import doubly_stochastic
-        >>> problem = doubly_stochastic(8)
-        >>> round(float(MirrorProx.for_problem(problem, horizon=1000).bound(problem, 1000)["regret"]), 6)
-        3240.0
         """
         regret, root = self.bounds_in_unit_rows(problem.constants, rounds)
         return {REGRET: regret, LONG_TERM: root * problem.constants.constraint_gradient_bound}

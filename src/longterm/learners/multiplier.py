@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, as_column, like, namespace
+from longterm._arrays import Array, FloatArray, as_column, as_float, like, namespace
 from longterm._validate import Hyper
 from longterm.constraints.prox import Prox
 from longterm.learners.feedback import Feedback
@@ -51,9 +51,9 @@ class MultiplierState(NamedTuple):
 
     multiplier: Array
     theta_sum: Array
-    """N_{t−1} = 1/μ_τ + Σ_{τ<s<t} θ_s, the weight of λ²/2 in the theorem. Only bounds read it."""
+    """N_{t−1} = 1/μ_τ + Σ_{τ<s<t} θ_s where the unit is found online, else 0. Only bounds read it."""
     first_gradient: Array
-    """τ, or 0 before it. Only bounds read it."""
+    """τ where the unit is found online, else 0, as before it. Only bounds read it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +71,7 @@ class Multiplier(FTRLDual):
     --------
     >>> import numpy as np
     >>> from longterm.learners.multiplier import Multiplier
-    >>> theta, mu = Multiplier(theta_0=3.0, beta=0.5).steps(np.asarray(4), unit=np.asarray(1.0))
+    >>> theta, mu = Multiplier(theta_0=3.0, beta=0.5).steps(np.asarray(4), np.zeros(1))
     >>> float(theta), round(float(mu), 6)
     (1.5, 0.133333)
     """
@@ -83,11 +83,13 @@ class Multiplier(FTRLDual):
         validate.validate_fields(self, validate.positive, "theta_0")
         validate.validate_fields(self, validate.trade_off, "beta")
 
-    def steps(self, t: Array, unit: Array) -> tuple[Array, Array]:
-        """Return θ_t and μ_t, both 0 while the unit is 0."""
-        xp = namespace(unit)
-        t = xp.astype(t, unit.dtype)
-        theta = like(self.theta_0, t) / (positive_or_one(unit) * t ** like(self.beta, t))
+    def steps(self, t: Array, x: Array, unit: Array | None = None) -> tuple[Array, Array]:
+        """Return θ_t and μ_t in the library and dtype of x, both 0 while the unit is 0."""
+        t = as_float(t, x)
+        theta = like(self.theta_0, x) / t ** like(self.beta, x)
+        if unit is None:
+            return theta, 1 / (theta * (t + 1))
+        xp, theta = namespace(x), theta / positive_or_one(unit)
         zero = xp.zeros_like(theta)
         return xp.where(unit > 0, theta, zero), xp.where(unit > 0, 1 / (theta * (t + 1)), zero)
 
@@ -97,21 +99,24 @@ class Multiplier(FTRLDual):
         zero, never = xp.zeros(x.shape[:-1], dtype=x.dtype), xp.zeros(x.shape[:-1], dtype=xp.int64)
         return MultiplierState(xp.zeros((*x.shape[:-1], count), dtype=x.dtype), zero, never)
 
-    def ascend(self, dual: MultiplierState, t: Array, values: Array, unit: Array) -> MultiplierState:
+    def ascend(self, dual: MultiplierState, t: Array, values: Array, unit: Array | None = None) -> MultiplierState:
         """Return the dual state after round t, in which g_j(x_t) were `values`, shape (..., m)."""
-        xp, (theta, mu) = namespace(values), self.steps(t, unit)
+        xp, (theta, mu) = namespace(values), self.steps(t, values, unit)
         ascent = values - as_column(theta) * dual.multiplier
+        multiplier = xp.maximum(dual.multiplier + as_column(mu) * ascent, 0.0)
+        if unit is None:
+            return dual._replace(multiplier=multiplier)
         first = xp.where(mu > 0, 1 / positive_or_one(mu), mu)
         return MultiplierState(
-            multiplier=xp.maximum(dual.multiplier + as_column(mu) * ascent, 0.0),
+            multiplier=multiplier,
             theta_sum=dual.theta_sum + xp.where(dual.theta_sum > 0, theta, first),
             first_gradient=xp.where((dual.first_gradient == 0) & (unit > 0), t, dual.first_gradient),
         )
 
-    def init(self, prox: Prox, x: Array, unit: Array) -> MultiplierState:
+    def init(self, prox: Prox, x: Array, unit: Array | None) -> MultiplierState:
         return self.start(prox.constraint.count, x)
 
-    def update(self, state: FTRLState, feedback: Feedback, unit: Array) -> tuple[MultiplierState, Array]:
+    def update(self, state: FTRLState, feedback: Feedback, unit: Array | None) -> tuple[MultiplierState, Array]:
         values = values_of(feedback, state.weight.shape[-1])
         dual = self.ascend(state.dual, state.round, values, unit)
         return dual, state.weight + dual.multiplier
@@ -123,7 +128,7 @@ class Multiplier(FTRLDual):
         multiplier = {"multiplier": as_reported(state.multiplier)}
         if scale.finds_unit:  # then θ_t is not known before the round
             return multiplier
-        theta, mu = self.steps(state.round, scale.unit(state.scale, state.x))
+        theta, mu = self.steps(state.round, state.x)
         return {**multiplier, "theta": theta, "mu": mu}
 
     def bounds(
@@ -134,7 +139,7 @@ class Multiplier(FTRLDual):
         if state is None or not scale.finds_unit:
             regret, violation = self.terms(primal, D, problem, T)
         else:
-            regret, violation = self.terms(primal, D, problem, T, state.dual, scale.unit(state.scale, state.x))
+            regret, violation = self.terms(primal, D, problem, T, state.dual, scale.unit(state.scale))
         return {REGRET: regret, LONG_TERM: violation}
 
     def terms(

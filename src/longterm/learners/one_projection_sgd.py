@@ -144,19 +144,7 @@ class OneProjectionSGD(Learner[OneProjectionSGDState]):
         return {REGRET: P, SIGNED: np.sqrt(2 * W * (P + problem.constants.loss_range * T))}
 
     def answer_bound(self, problem: Problem, rounds: ArrayLike) -> FloatArray:
-        """Return P/T + κ²W/(2T), κ = G_f/ρ, which bounds E f(answer) − min_X f for independent losses with mean f.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from longterm.learners import OneProjectionSGD
-        >>> from longterm.problems import two_dimensional
-        >>> problem = two_dimensional()
-        >>> onto = lambda x: np.minimum(x, [0.25, np.inf])
-        >>> learner = OneProjectionSGD.for_problem(problem, horizon=10_000, projection=onto, slope=1.0)
-        >>> round(float(learner.answer_bound(problem, 10_000)), 4)
-        0.0978
-        """
+        """Return P/T + κ²W/(2T), κ = G_f/ρ, which bounds E f(answer) − min_X f for independent losses with mean f."""
         if self.slope is None:
             raise InputError("slope", "is not known", "Give the ρ of dist(x, X) ≤ [g(x)]₊/ρ when the learner is made")
         P, W, T = self._terms(problem.constants, validate.horizons("rounds", rounds))

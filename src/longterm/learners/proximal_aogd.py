@@ -26,7 +26,6 @@ from numpy.typing import NDArray
 from longterm._arrays import Array, FloatArray, as_column
 from longterm._validate import Hyper, positive_scalar
 from longterm.learners.feedback import Feedback
-from longterm.learners.ftrl import given_unit
 from longterm.learners.ftrl_scales import GivenScale, StronglyConvexScale, scale_for
 from longterm.learners.multiplier import Multiplier, MultiplierState, default_theta_0
 from longterm.learners.needs import StepKind
@@ -118,15 +117,6 @@ class ProximalAOGD(ProxLearner[ProximalAOGDState]):
 
         Convex losses, η_t = s/√t: P = r²/(2s) + (Δ²/(2s)) (√T − 1) + (G_f²/2) Σ η_t, with r = max ‖x_1 − x‖ over B.
         Strongly convex losses, η_t = 1/(σt): P = (G_f²/(2σ)) (1 + ln T).
-
-        Examples
-        --------
-        >>> from longterm.learners import ProximalAOGD
-        >>> from longterm.problems import two_dimensional
-        >>> problem = two_dimensional()
-        >>> bound = ProximalAOGD.for_problem(problem).bound(problem, 1000)
-        >>> round(float(bound["regret"]), 1), round(float(bound["long_term_violation"]), 1)
-        (1670.3, 129.0)
         """
         T, c = horizons_of(rounds, self.batch_shape), problem.constants
         if isinstance(self.scale, StronglyConvexScale):
@@ -143,12 +133,12 @@ class ProximalAOGD(ProxLearner[ProximalAOGDState]):
 
     def update(self, state: ProximalAOGDState, feedback: Feedback) -> ProximalAOGDState:
         values = values_of(feedback, self.prox.constraint.count)
-        dual = self.dual.ascend(state.dual, state.round, values, given_unit(state.x))
+        dual = self.dual.ascend(state.dual, state.round, values)
         curvature = 1 / self.scale.eta(state.round, state.x)
         slope = feedback.loss_gradient - as_column(curvature) * state.x
         return ProximalAOGDState(state.round + 1, self.prox.argmin(slope, dual.multiplier, curvature), dual)
 
     def report(self, state: ProximalAOGDState) -> dict[str, Array]:
-        theta, mu = self.dual.steps(state.round, given_unit(state.x))
+        theta, mu = self.dual.steps(state.round, state.x)
         eta = self.scale.eta(state.round, state.x)
         return {"multiplier": as_reported(state.multiplier), "theta": theta, "eta": eta, "mu": mu}

@@ -47,6 +47,8 @@ class MixtureState(NamedTuple):
     largest_gradient: Array
     weights: Array
     """p_t, shape (..., 9): from the largest radius down, then the expert at 0."""
+    unpriced: Array
+    """Σ λ_t (g(x_t) − g(x^k_t)) over the rounds with α = 0, in which experts are not charged. Only bounds read it."""
     hedge: HedgeState
 
 
@@ -112,8 +114,8 @@ class ScaleMixture(Scale):
     typical_size : float
         r_0 of the priors π_k ∝ (R_k + r_0)^{−½}, above 0: a size of x that would not be surprising.
     priced : bool
-        True to charge experts λ_t g(x^k_t) too, known before the round. Then the regret's theorem holds for every
-        radius, and every round is a block.
+        True to charge experts λ_t g(x^k_t) too, known before the round, once α > 0. Then the regret's theorem holds for
+        every radius, and every round is a block.
     """
 
     typical_size: float
@@ -137,18 +139,21 @@ class ScaleMixture(Scale):
     def init(self, prox: Prox, x: Array) -> MixtureState:
         hedge = HedgeState.zeros(x.shape[:-1], namespace(x), x.dtype)
         p = hedges.weights_of(hedge, prox.over.radius, self.log_priors(prox))
-        return MixtureState(*OnlineState.zeros(x), p, hedge)
+        return MixtureState(*OnlineState.zeros(x), p, namespace(x).zeros_like(p), hedge)
 
     def observe(self, prox: Any, state: FTRLState, feedback: Feedback) -> MixtureState:
         before, R, gradient = state.scale, prox.over.radius, feedback.loss_gradient
         w, s = ray_of(prox, state.gradient_sum, state.weight[..., 0], before.square_sum)
-        along, p = dot(gradient, w), before.weights
+        along, p, unpriced = dot(gradient, w), before.weights, before.unpriced
         hedge, ends = hedges.add_round(before.hedge, p, s, along, state.round, R, every_round=self.priced)
-        if not self.priced:  # else p waits for the price of the next round
+        if self.priced:  # p waits for the price of the next round
+            excess = as_column(feedback.constraint) - _values_on(prox, w, s)
+            unpriced = unpriced + _where_charged(before.hedge, 0.0, state.multiplier * excess)
+        else:
             hedge, p = hedges.reweight(hedge, p, s, ends, R, self.log_priors(prox))
-        return MixtureState(*OnlineState(*before[:2]).after(gradient), p, hedge)
+        return MixtureState(*OnlineState(*before[:2]).after(gradient), p, unpriced, hedge)
 
-    def unit(self, scale: MixtureState, x: Array) -> Array:
+    def unit(self, scale: MixtureState) -> Array:
         return scale.largest_gradient
 
     def leader(self, prox: Any, state: FTRLState) -> tuple[MixtureLeader, MixtureState]:
@@ -156,11 +161,11 @@ class ScaleMixture(Scale):
         return MixtureLeader(prox, state.gradient_sum, scale.square_sum, scale.weights, scale.hedge), scale
 
     def _price(self, prox: Any, state: FTRLState) -> MixtureState:
-        """Charge λ_t g(x^k_t) before round t, and return the state with the weights that follow."""
+        """Charge λ_t g(x^k_t) before round t where α > 0, and return the state with the weights that follow."""
         scale: MixtureState = state.scale
-        w, s = ray_of(prox, state.gradient_sum, state.weight[..., 0], scale.square_sum)
-        values = prox.constraint.values(w[..., None, :] * as_column(s))[..., 0]
-        hedge = scale.hedge._replace(losses=scale.hedge.losses + state.multiplier * values)
+        ray = ray_of(prox, state.gradient_sum, state.weight[..., 0], scale.square_sum)
+        price = _where_charged(scale.hedge, state.multiplier * _values_on(prox, *ray), 0.0)
+        hedge = scale.hedge._replace(losses=scale.hedge.losses + price)
         return scale._replace(hedge=hedge, weights=hedges.weights_of(hedge, prox.over.radius, self.log_priors(prox)))
 
     def report(self, prox: Prox, state: FTRLState) -> dict[str, Array]:
@@ -170,7 +175,7 @@ class ScaleMixture(Scale):
         """Return P_k + N_k of every radius, the expert at 0 last, as if the open block ended now."""
         R = prox.over.radius
         closed = hedges.close_block(scale.hedge, scale.weights, R)
-        return hedges.primal_bounds(R, self.log_priors(prox), scale.square_sum, closed)
+        return hedges.primal_bounds(R, self.log_priors(prox), scale.square_sum, closed) + as_numbers(scale.unpriced)
 
     def primal(self, prox: Prox, problem: Problem, T: FloatArray, state: FTRLState | None) -> FloatArray:
         return self.primal_bounds(prox, require_state(state).scale)[..., 0]
@@ -184,6 +189,17 @@ class ScaleMixture(Scale):
         )
         priors = hedges.log_priors(R, self.typical_size)
         return np.asarray(hedges.primal_bounds(R, priors, one, most)[..., 0] * M)
+
+
+def _values_on(prox: Any, direction: Array, factors: Array) -> Array:
+    """Return g(x^k) of every expert, shape (..., 9)."""
+    return prox.constraint.values(direction[..., None, :] * as_column(factors))[..., 0]
+
+
+def _where_charged(hedge: HedgeState, one: Array, other: Array) -> Array:
+    """Return `one` where α > 0, so that experts are charged, and `other` elsewhere."""
+    xp = namespace(hedge.losses)
+    return xp.where(as_column(hedges.inverse_rate(hedge)) > 0, one, other)
 
 
 def require_ray(prox: Prox) -> ElasticNetProx:

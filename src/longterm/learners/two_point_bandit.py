@@ -141,15 +141,6 @@ class TwoPointBandit(MadeForConstants[AOGDState]):
             E Σ g_t(x_t)           ≤ √( 2 (θ(T − 1) + 1/η) (P + F T) )
 
         with r the radius of B about its centre, ρ that of a ball inside it, and θ = ηδ.
-
-        Examples
-        --------
-        >>> from longterm.learners import TwoPointBandit
-        >>> from longterm.problems import two_dimensional
-        >>> problem = two_dimensional()
-        >>> bound = TwoPointBandit.for_problem(problem, horizon=10_000).bound(problem, 10_000)
-        >>> [round(float(part), 1) for part in bound.values()]
-        [1183.4, 4927.0]
         """
         T, c = horizons_of(rounds, self.batch_shape), problem.constants
         theta, eta, mu = (np.asarray(step) for step in (self.schedule.theta, self.schedule.eta, self.schedule.mu))

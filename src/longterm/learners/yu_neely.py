@@ -10,7 +10,7 @@ For affine g = Ax − b that is x_{t+1} = Π_B(x_t − (∇f_t + Aᵀw_t)/(2α))
 (`Constraint.prox`). `constraints.Smooth` gives smooth ones theirs, up to an error that the theorem counts. A gradient
 in place of g itself is **not** covered by the theorem.
 
-Steps: "published" has γ = T^{1/4}, α = (G_m² + 1)√T/2, where G_m is the Lipschitz constant of the vector g (the
+Presets: "published" has γ = T^{1/4}, α = (G_m² + 1)√T/2, where G_m is the Lipschitz constant of the vector g (the
 article's β). That depends on units. "tuned" does not, with α = G_f√T/r and γ²G_m² = α, and has regret (3/2) r G_f √T.
 Any γ²G_m² < 2α has a bound.
 Needs: a fixed constraint with a prox; the horizon (`DoublingRestarts` does without).
@@ -100,7 +100,7 @@ class YuNeely(MadeForHorizon[YuNeelyState]):
         REGRET: "O(√T)",
         LONG_TERM: "O(1) with a Slater point, else O(T^(1/4))",
     }
-    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"steps": "published"})
+    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"preset": "published"})
 
     def __post_init__(self) -> None:
         validate.validate_fields(self, validate.positive, "horizon", "gamma", "alpha")
@@ -108,7 +108,7 @@ class YuNeely(MadeForHorizon[YuNeelyState]):
         validate.set_frozen(self, enclosing_set=self.prox.over)
 
     @classmethod
-    def for_problem(cls, problem: Problem, *, horizon: int, steps: Literal["tuned", "published"] = "tuned") -> YuNeely:
+    def for_problem(cls, problem: Problem, *, horizon: int, preset: Literal["tuned", "published"] = "tuned") -> YuNeely:
         """Use virtual queues for a fixed constraint and a known horizon: violation O(1) with an interior.
 
         Parameters
@@ -117,18 +117,18 @@ class YuNeely(MadeForHorizon[YuNeelyState]):
             Gives B, the constraint's prox, r, G_f and G_m.
         horizon : int
             T, the number of rounds.
-        steps : {"tuned", "published"}
+        preset : {"tuned", "published"}
             α = G_f√T/r and γ = √α/G_m, the same in any units, or the article's γ = T^{1/4} and α = (G_m² + 1)√T/2.
         """
         prox = prox_of(cls.__name__, cls.needs, problem)
         T, G_m = validate.count("horizon", horizon), problem.joint_gradient_bound
         G_f = validate.positive_scalar("loss_gradient_bound", problem.constants.loss_gradient_bound)
-        if steps == "tuned":
+        if preset == "tuned":
             alpha = G_f * T**0.5 / problem.constants.radius
             return cls(prox, T, alpha**0.5 / G_m, alpha, G_m, G_f)
-        if steps == "published":
+        if preset == "published":
             return cls(prox, T, T**0.25, (G_m**2 + 1) * T**0.5 / 2, G_m, G_f)
-        raise InputError("steps", f"{steps!r} is not known", "Choose 'tuned' or 'published'")
+        raise InputError("preset", f"{preset!r} is not known", "Choose 'tuned' or 'published'")
 
     def for_horizon(self, rounds: Array) -> YuNeely:
         longer = rounds / like(self.horizon, rounds)

@@ -1,24 +1,17 @@
-"""Centring and scaling of features, found on the stream.
+"""Centring and scaling of features, found on the stream (`docs/scales.md`, *Features on one scale*).
 
-One step length for all features suits none of them where they differ in size or in how often they are 0, or are far
-from 0 throughout.
-
-**Means.** From a feature that is not 0 in more than a fourth of the rows its mean μ_j is subtracted; the intercept
+**Means.** From a feature that is not 0 in more than a fourth of the rows its mean μ_j is subtracted, and the intercept
 takes it up. Features are not centred without an intercept, in the sparse layout, or in streams of targets. Targets
 often drift, and features that are not centred let the weights follow.
 
 **Factors.** Let v_j be the mean of u_j² over the rows where it is not 0, and s_j the share of these rows; for features
 that are not 0 in more than half of the rows the variance, and 1. Feature j is multiplied by a_j ∝ v_j^{−1/2}
-(s_jh_j)^{−1/4}, so its unit and offset do not matter. Where features are centred, h_j ≤ 1 is the mean squared slope of
-the losses of rows in which u_j is not 0, relative to that of all rows; otherwise h_j = 1. Then x_j ∝
-z_j/(v_j√(s_jh_j)), which are AdaGrad's steps: longer for features that are rare or that mark easy rows. Scaled rows
-have a mean squared length of 1. Streams of targets have the exponent 1/16 instead of 1/4 for s_j.
+(s_jh_j)^{−1/4}, so that scaled rows have a mean squared length of 1. Where features are centred, h_j ≤ 1 is the mean
+squared slope of the losses of rows in which u_j is not 0, relative to that of all rows; otherwise h_j = 1.
 
-**Updates.** Means and factors change after 1, 2, 4, 8, … rows. The sum of the gradients is linear in the rows, Σ slope
-· a_j(u_j − μ_j), so with new ones it becomes a_j′(z_j/a_j + (μ_j − μ_j′) Σ slope), and the leader is what it would have
-been with the new ones from the first row on. For two classes what was learned so far also counts 2^{1/4} times from
-then on, as if row t had the weight t^{−1/4}. The theorems hold between updates, of which there are at most 18; nothing
-is claimed about the cost of an update.
+**Updates.** Means and factors change after 1, 2, 4, 8, … rows. The sum of the gradients becomes what it would have been
+with the new ones from the first row on. For two classes what was learned so far also counts 2^{1/4} times from then on,
+as if row t had the weight t^{−1/4}. The theorems hold between updates; nothing is claimed about the cost of an update.
 """
 
 from __future__ import annotations
@@ -93,7 +86,7 @@ class FeatureScale:
 
     @property
     def rows_until_update(self) -> int:
-        """How many rows may be learned before the next update is due."""
+        """Number of rows that may be learned before the next update is due."""
         rows = int(self.counts[0])
         return (1 << rows.bit_length()) - rows if rows < LAST else 2**62
 

@@ -73,7 +73,7 @@ class LearnerMemory:
 
     @property
     def scale(self) -> FeatureScale | None:
-        """How features are centred and scaled, if they are."""
+        """Centres and scales of the features, or None."""
         return self._scale
 
     @property
@@ -83,7 +83,7 @@ class LearnerMemory:
 
     @property
     def rounds(self) -> int:
-        """How many rows were learned."""
+        """Number of rows learned."""
         return self._state.rounds
 
     @property
@@ -95,12 +95,16 @@ class LearnerMemory:
     @property
     def intercept(self) -> float:
         """b_{T+1}."""
-        b = self._state.number("intercept") + self._level
-        return b if self._scale is None or not self._scale.centred else b - float(self.weights @ self._scale.means)
+        return self._decision()[1]
+
+    def _decision(self) -> tuple[FloatArray, float]:
+        """Return the weights and the intercept in force."""
+        x, b = self.weights, self._state.number("intercept") + self._level
+        return x, b if self._scale is None or not self._scale.centred else b - float(x @ self._scale.means)
 
     def average(self) -> tuple[FloatArray, float]:
         """Return x̄ and its intercept, the mean decision: one round is drawn for each stretch of max(1024, d) rounds."""
-        return self._average.value(self.rounds, self.weights, self.intercept)
+        return self._average.value(self.rounds, *self._decision())
 
     def within_budget(self) -> tuple[FloatArray, float]:
         """Return the nearest model to x̄ within the budget: g ≤ 0 exactly, in floating-point numbers too."""
@@ -140,7 +144,7 @@ class LearnerMemory:
 
     @property
     def nonzeros(self) -> int:
-        """How many weights of x_{T+1} are not 0."""
+        """Number of non-zero weights of x_{T+1}."""
         return self._state.nonzeros()
 
     @property
@@ -193,7 +197,7 @@ class LearnerMemory:
 
     def _draw_decision(self) -> None:
         """Add the decision in force to the average."""
-        self._average.add(self.weights, self.intercept)
+        self._average.add(*self._decision())
         self._plan_average()
 
     def _plan_average(self) -> None:
@@ -219,7 +223,7 @@ class LearnerMemory:
         stored = read_snapshot(Path(path), cls.kind, VERSION)
         made = cls.__new__(cls)
         try:
-            made._restore(dict(stored.metadata), dict(stored.arrays))
+            made.__setstate__({"specification": dict(stored.metadata), "arrays": dict(stored.arrays)})
         except (KeyError, TypeError, ValueError, ArithmeticError) as error:
             reason = f"it does not describe a learner ({error})"
             raise SnapshotError(Path(path), "damaged", reason, "Give a file that save() made") from None

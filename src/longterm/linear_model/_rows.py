@@ -60,10 +60,13 @@ class RowBlock:
         entries = np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - (ends - sizes), sizes)
         return data[entries], indices[entries], np.append(0, ends).astype(indptr.dtype)
 
-    def to_sparse(self) -> RowBlock:
-        """Return the same rows as CSR."""
-        matrix = sparse.csr_array(self.rows)
-        return RowBlock((matrix.data, matrix.indices, matrix.indptr), self.count, self.longest, self.first_round)
+
+def to_sparse(rows: Any) -> Any:
+    """Return rows, an array or CSR, as CSR."""
+    if isinstance(rows, tuple):
+        return rows
+    matrix = sparse.csr_array(rows)
+    return matrix.data, matrix.indices, matrix.indptr
 
 
 def to_dense(rows: Any, dimension: int) -> NDArray[Any]:
@@ -243,25 +246,10 @@ def row_lengths(rows: Any) -> FloatArray:
 def in_range(length: Any, distance: Any, weight: Any, radius: Any, bound: float = LONGEST_GRADIENT) -> Any:
     """Return True where a row is in range: 2w(1 + ϱ(1 + ‖u‖) + |y|)(1 + ‖u‖) ≤ bound, with w at least 1.
 
-    This is the one definition of the range of numbers. The left side is at least the length of the gradient of any
-    loss.
-
-    Parameters
-    ----------
-    length : float or array
-        ‖u‖, as `row_lengths` has it, or a bound on it.
-    distance : float or array
-        |y|, plus the size of the first target where the intercept's interval is about that.
-    weight : float or array
-        The row's weight w.
-    radius : float or array
-        ϱ, the radius of the weights' ball plus the largest intercept.
-    bound : float
-        The largest length of a gradient.
-
-    Returns
-    -------
-    bool or array of bool
+    This is the one definition of the range of numbers, for floats or arrays. The left side bounds the length of the
+    gradient of any loss. `length` is ‖u‖ as `row_lengths` has it, or a bound on it; `distance` is |y|, plus the size of
+    the first target where the intercept's interval is about that; `radius` is ϱ, that of the weights' ball plus the
+    largest intercept.
     """
     reach = 1.0 + length
     heavy = max(weight, 1.0) if isinstance(weight, float) else np.maximum(weight, 1.0)

@@ -1,18 +1,16 @@
-"""From what a user says (a budget, and perhaps more) to the numbers that a kernel reads.
+"""The settings of a learner, and the constants that its kernel reads.
 
-With R the radius of the ball that holds {g ≤ 0} and D the bound on |g|, which the budget and d give, and r the
-intercept's bound, the enclosing set Ball(R) × [−r, r] has the radius ϱ = √(R² + r²) and the diameter Δ = 2ϱ.
-
-Constants found online need no more (`docs/aftrl.md`), and give the intercept a learner of its own. Given constants are
-those of the reference learners `AFTRL.tuned`, `PenalisedFTRL.tuned`, `AOGD.convex` and `MahdaviOGD.aggregate` on that
-set, with rows no longer than `feature_norm` (the intercept adds 1 to its square) and targets within `label_bound`.
+With R the radius of the ball that holds {g ≤ 0}, D the bound on |g| and r the intercept's bound, the set Ball(R) ×
+[−r, r] has the radius ϱ = √(R² + r²). Constants found online need no more (`docs/aftrl.md`); the intercept is then a
+learner of its own. Given constants are those of `AFTRL`, `PenalisedFTRL`, `AOGD` and `MahdaviOGD` on that set, for
+rows no longer than `feature_norm` (the intercept adds 1 to its square) and targets within `label_bound`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from longterm import _validate as validate
 from longterm.constraints import ElasticNetBudget
@@ -27,16 +25,16 @@ from longterm.theory.facts import Constants
 RULES = ("a-ftrl", "a-ogd", "penalised-ftrl", "mahdavi")
 LEADERS = ("a-ftrl", "penalised-ftrl")
 SCALES, OFFSETS = ("one", "mixed", "priced"), ("none", "log-odds", "mean")
-"""In the order of the kernels' numbers for them."""
+"""In the order of the kernels' codes."""
 GIVEN = frozenset({"feature_norm", "label_bound", "rounds"})
 DEFAULT_PARAMETER = {HUBER: 1.0, QUANTILE: 0.5}
 SHARE = 0.1
-"""θ_0 as a share of D²/F, or of D²/(ϱM) where F is not known: that of the reference learners."""
+"""θ_0 as a share of D²/F, or of D²/(ϱM) where F is not known, as in the reference learners."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """One learner's constants. `intercept_bound` is r, 0 for no intercept."""
+    """The settings of a learner; `intercept_bound` is r, 0 for no intercept."""
 
     dimension: int
     budget: float
@@ -50,13 +48,13 @@ class Settings:
     growth: float = 0.5
     given: Mapping[str, float] | None = field(default=None)
     scales: str = "one"
-    """How many radii the leader has: "one"; "mixed", eight in one leader; "priced", eight that pay λg, too."""
+    """The radii of the leader: "one"; "mixed", eight in one leader; "priced", eight that are also charged λg."""
     offset: str = "none"
-    """With such a mixture: what the intercept is before its residual, "none", "log-odds" or "mean"."""
+    """With a mixture: the intercept without its residual, "none", "log-odds" or "mean"."""
     max_features: int = 0
-    """Penalised FTRL with such a mixture: x_t has no more non-zeros than this in any round; 0 for no such limit."""
+    """Penalised FTRL with a mixture: the largest number of non-zero weights; 0 for no limit."""
     residual_radius: float = 0.0
-    """With such a mixture: the largest residual; 0 for no intercept, or until the targets' scale is known."""
+    """With a mixture: the largest residual; 0 for no intercept, or until the scale of the targets is known."""
 
     def __post_init__(self) -> None:
         constraint = ElasticNetBudget(self.dimension, self.budget, l1=self.l1, l2=self.l2)
@@ -93,17 +91,17 @@ class Settings:
 
     @property
     def code(self) -> int:
-        """The loss by its number."""
+        """The code of the loss."""
         return CODES[self.loss]
 
     @property
     def classifies(self) -> bool:
-        """Whether labels are ±1."""
+        """True if labels are ±1."""
         return self.code in OF_TWO_CLASSES
 
     @property
     def reach(self) -> float:
-        """How far the intercept can be from its offset: its bound, or the residual's radius."""
+        """The largest distance of the intercept from its offset."""
         return max(self.intercept_bound, self.residual_radius)
 
     @property
@@ -112,7 +110,7 @@ class Settings:
         return ElasticNetBudget(self.dimension, self.budget, l1=self.l1, l2=self.l2)
 
     def parameters(self) -> Parameters:
-        """What the kernel of this rule reads."""
+        """Return the constants that the kernel reads."""
         try:
             made = self._parameters()
         except OverflowError:
@@ -126,46 +124,26 @@ class Settings:
         g = self.constraint
         ball = g.enclosing_ball()
         radius, D = math.hypot(ball.radius, self.intercept_bound), g.value_bound(ball)
-        common = (
-            self.budget,
-            self.l1,
-            self.l2,
-            ball.radius,
-            self.intercept_bound,
-            self.code,
-            self.loss_parameter or 0.0,
-        )
-        if self.given is None:  # the intercept is then a learner of its own: R is the ball's
-            theta_0, weight_0 = SHARE * D**2 / ball.radius, 2 * ball.radius / D
-            return Parameters(
-                *common,
-                beta=self.beta,
-                theta_0=theta_0,
-                weight_0=weight_0,
-                growth=self.growth,
-                scales=SCALES.index(self.scales),
-                offset=OFFSETS.index(self.offset),
-                residual_radius=self.residual_radius,
-                max_features=self.max_features,
-            )
+        common = Parameters(
+            self.budget, self.l1, self.l2, ball.radius, self.intercept_bound, self.code, self.loss_parameter or 0.0,
+            beta=self.beta, growth=self.growth, scales=SCALES.index(self.scales), offset=OFFSETS.index(self.offset),
+            residual_radius=self.residual_radius, max_features=self.max_features,
+        )  # fmt: skip
+        if self.given is None:
+            return replace(common, theta_0=SHARE * D**2 / ball.radius, weight_0=2 * ball.radius / D)
         loss, over = self._reference_loss(self.given), Ball(1, radius)
         G, F = loss.gradient_bound(over), loss.value_range(over)
         constants = Constants(radius, 2 * radius, G, g.gradient_bound(ball), D, F)
         largest = constants.gradient_bound
         if self.rule == "mahdavi":
             steps = tuned_steps(constants, int(self.given["rounds"]), 1, smallest_root)
-            return Parameters(*common, step=float(steps.eta), theta_0=float(steps.theta), mu=float(steps.mu))
+            return replace(common, step=float(steps.eta), theta_0=float(steps.theta), mu=float(steps.mu))
         if self.rule == "a-ogd":
-            step, theta_0 = radius / largest, 6 * radius * largest
-            return Parameters(*common, beta=self.beta, step=step, theta_0=theta_0)
-        weight_0 = (F + radius * G) / D
-        theta_0 = SHARE * D**2 / F
-        return Parameters(
-            *common, beta=self.beta, step=radius / G, theta_0=theta_0, weight_0=weight_0, growth=self.growth
-        )
+            return replace(common, step=radius / largest, theta_0=6 * radius * largest)
+        return replace(common, step=radius / G, theta_0=SHARE * D**2 / F, weight_0=(F + radius * G) / D)
 
     def _reference_loss(self, given: Mapping[str, float]) -> Loss:
-        """The loss of `longterm.losses`. Its bounds depend on lengths only, so one coordinate stands for all."""
+        """Return the loss of `longterm.losses`. Its bounds depend on lengths only, so one coordinate suffices."""
         rows = math.hypot(given["feature_norm"], 1.0 if self.intercept_bound > 0 else 0.0)
         if self.classifies:
             if self.code == LOGISTIC:

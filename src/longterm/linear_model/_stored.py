@@ -15,12 +15,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm._arrays import FloatArray
-from longterm.learners.multi_scale_hedge import BLOCK_TOLERANCE, LONGEST_BLOCK, SCALES
+from longterm.learners.multi_scale_hedge import BLOCK_TOLERANCE, LONGEST_BLOCK
 from longterm.linear_model._average import stretch_length
 from longterm.linear_model._feature_scale import CENTRED_NAMES, FACTOR_BOUND, NAMES
 from longterm.linear_model._settings import Settings
 from longterm.linear_model.kernels.heap import ARITY, bits_for, capacity
-from longterm.linear_model.kernels.layout import FIELDS, MIXTURE, MIXTURE_FIELDS, RESIDUAL, RESIDUAL_SCALES, WEIGHTS
+from longterm.linear_model.kernels.layout import (
+    FIELDS,
+    MIXTURE,
+    MIXTURE_FIELDS,
+    RESIDUAL,
+    RESIDUAL_SCALES,
+    WEIGHT_SCALES,
+    WEIGHTS,
+)
 from longterm.linear_model.kernels.mixture import inverse_rate, place, set_priors, set_shares
 from longterm.linear_model.kernels.round import PRIOR_POWER, REACH, RESIDUAL_TOLERANCE
 from longterm.linear_model.kernels.state import KernelState
@@ -32,7 +40,7 @@ LAST_ROUND = 2**53
 LARGEST_LOSS = 1e200
 """Larger losses of scales could overflow in a few rounds; gradients are at most 1e90."""
 LARGEST_WEIGHT = 1e150
-"""No weight of a scaled feature is as large."""
+"""No weight and no intercept is as large."""
 NO_SHARE = -25.0
 """The logarithm of a share that moves no decision."""
 KEYS = frozenset(["settings", "widens", "sparse", "level", "seed"])
@@ -83,7 +91,7 @@ def checked_settings(specification: Mapping[str, Any], arrays: Mapping[str, NDAr
         else:
             _check_mixtures(settings, scalars, mixtures)
             _check_offset(settings, widens, scalars)
-        _check_average(settings, float(level or 0.0), int(scalars["round"]) - 1, arrays)
+        _check_average(settings, int(scalars["round"]) - 1, arrays)
     known = {f"state.{name}" for name in ("scalars", "mixtures", "vector", *(("entries", "heap") if sparse else ()))}
     known |= {"average.stretches", "average.total"}
     if settings.scales != "one":
@@ -167,7 +175,7 @@ def _check_mixtures(settings: Settings, scalars: Mapping[str, float], stored: ND
     state.use(settings.parameters())
     fresh = [state.mixture(number) for number in (WEIGHTS, RESIDUAL)]
     if scalars["first_length"] > 0:
-        set_priors.py_func(fresh[WEIGHTS], SCALES, 0.25 / scalars["first_length"], PRIOR_POWER)
+        set_priors.py_func(fresh[WEIGHTS], int(WEIGHT_SCALES), 0.25 / scalars["first_length"], PRIOR_POWER)
     mixtures = np.ascontiguousarray(stored).view(MIXTURE).reshape(-1).view(np.recarray)
     longest = scalars["longest_gradient"], math.sqrt(scalars["intercept_squares"])
     pull = scalars[state.weight_in_force] * settings.l2
@@ -175,7 +183,7 @@ def _check_mixtures(settings: Settings, scalars: Mapping[str, float], stored: ND
         (scalars["gradient_squares"], pull, scalars["norm_2"] + scalars["norm_2_low"]),
         (scalars["intercept_squares"], 0.0, scalars["intercept_slope"] ** 2),
     )
-    counts, tolerance = (SCALES, RESIDUAL_SCALES), (BLOCK_TOLERANCE, RESIDUAL_TOLERANCE)
+    counts, tolerance = (int(WEIGHT_SCALES), int(RESIDUAL_SCALES)), (BLOCK_TOLERANCE, RESIDUAL_TOLERANCE)
     factors = []
     for number in (WEIGHTS, RESIDUAL):
         found, count = mixtures[number], counts[number]
@@ -255,27 +263,13 @@ def _check_offset(settings: Settings, widens: bool, scalars: Mapping[str, float]
         require(away <= CLOSE * (abs(known) + radius) + TINY, "the intercept is not offset plus residual")
 
 
-def _check_average(settings: Settings, level: float, rounds: int, arrays: Mapping[str, NDArray[Any]]) -> None:
+def _check_average(settings: Settings, rounds: int, arrays: Mapping[str, NDArray[Any]]) -> None:
     """Check the decisions drawn for the average."""
     stretches = int(_array(arrays, "average.stretches", np.int64, (1,))[0])
-    length = stretch_length(settings.dimension)
-    require(0 <= stretches <= rounds // length + 1, f"{stretches} stretches were drawn from {rounds} rounds")
+    most = rounds // stretch_length(settings.dimension) + 1
+    require(0 <= stretches <= most, f"{stretches} stretches were drawn from {rounds} rounds")
     total = _array(arrays, "average.total", np.float64, (settings.dimension + 1 if stretches else 0,))
-    require(bool(np.isfinite(total).all()), "the average is not finite")
-    if stretches:
-        largest = float(np.abs(total[:-1]).max()), abs(float(total[-1]))
-        bounds = settings.constraint.enclosing_ball().radius, _largest_intercept(settings, rounds) + abs(level)
-        if "scale.factors" in arrays:  # the ball is that of the weights of scaled features
-            bounds = (LARGEST_WEIGHT, LARGEST_WEIGHT)
-        inside = all(given <= stretches * bound * (1 + CLOSE) for given, bound in zip(largest, bounds, strict=True))
-        require(inside, "the average is outside of the set of decisions")
-
-
-def _largest_intercept(settings: Settings, rounds: int) -> float:
-    """Return a bound on the distance of the intercept from its level."""
-    if settings.offset == "mean":
-        return 2 * settings.residual_radius
-    return settings.reach + (math.log1p(2 * rounds) if settings.offset == "log-odds" else 0.0)
+    require(bool((np.abs(total) < stretches * LARGEST_WEIGHT).all()) or stretches == 0, "the average is too large")
 
 
 def _array(arrays: Mapping[str, NDArray[Any]], name: str, dtype: Any, shape: tuple[int, ...] | None) -> NDArray[Any]:

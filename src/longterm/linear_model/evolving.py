@@ -2,25 +2,8 @@
 
 **Forgetting.** Row t has the weight ω_t = 2^{t/h}. A common factor of all losses changes no decision of FTRL with
 constants found online, so this is the leader of z_t = Σ_s γ^{t−s}n_s with γ = 2^{−1/h}, and of Λ and V likewise: after
-h rounds a row counts half. Before the weights grow too large the whole state is divided by a power of 2, which is
-exact.
-
-**Regret on every interval I**, for every x within the budget, with F the range of a loss and M the longest gradient:
-
-    Σ_{t∈I} f_t(x_t) − f_t(x) ≤ B_h(1 + |I| ln 2/h) + F(h/ln 2 + 1),      B_h = O(RM√h).
-
-A-FTRL's multiplier adds Q_t/ω_t = O(RMh^β) to B_h. This is for the weights; nothing is proved about the intercept's
-offset.
-
-*Proof.* 1. Let r_t = f_t(x_t) − f_t(x) and D_t = Σ_{s≤t}γ^{t−s}r_s. 2. The theorem of the rule (`docs/scales.md`) for
-the losses ω_tf_t, divided by ω_t, is D_t ≤ B_h for every t, because V_t/ω_t² ≤ M²/(1 − γ²) ≤ M²(h/(2 ln 2) + 1) and the
-other terms grow no faster. 3. As r_t = D_t − γD_{t−1}, Σ_{t=a}^b r_t = D_b + (1 − γ)Σ_{t=a}^{b−1}D_t − γD_{a−1}. 4.
-Here 1 − γ ≤ ln 2/h and −D_{a−1} ≤ F/(1 − γ) ≤ F(h/ln 2 + 1). ∎ With h of the order of |I|^{2/3} the bound is
-O(|I|^{2/3}); `Restarted` with restarts every h rounds has the same order.
-
-**Violation.** Penalised FTRL's w_t ∝ M_{t−1}t^{1+e} grow with ω_t, and Σ_{s≤t}w_s[g(x_s)]₊ ≤ Khω_t. So as in
-`docs/aftrl.md` Σ[g(x_t)]₊ ≤ KhΣω_t/w_t = O(h) for every T. A-FTRL's λ_t fades too, and nothing is promised for Σ
-g(x_t). Use penalised FTRL where the budget must hold.
+h rounds a row counts half. Before the weights grow too large the state is divided by a power of 2, which is exact.
+`docs/linear_model.md` has the regret on every interval and the violation, with proofs.
 
 **More features.** `grow` adds weights that are 0 so far. θ_0 and w_0 stay those of the first dimension, since θ_t must
 not rise and w_t not fall; the theorems hold with D, from which they are computed, that of the first dimension.
@@ -40,12 +23,13 @@ from numpy.typing import NDArray
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
 from longterm.errors import InputError
+from longterm.linear_model._learning import NO_ROUNDS, NO_TRACE
 from longterm.linear_model._rows import IN_ORDER, NO_NUMBERS, RowBlock
 from longterm.linear_model._settings import LEADERS, Settings
 from longterm.linear_model.kernels.layout import FIELDS, MIXTURE_FIELDS
 from longterm.linear_model.kernels.losses import values_and_slopes
 from longterm.linear_model.kernels.state import KernelState
-from longterm.linear_model.streaming import NO_ROUNDS, NO_TRACE, BudgetLinearLearner
+from longterm.linear_model.streaming import BudgetLinearLearner
 from longterm.storage.one_thread import exclusive
 
 SPAN = 64
@@ -74,8 +58,8 @@ class EvolvingLinearLearner(BudgetLinearLearner):
     Notes
     -----
     On every interval I the regret is at most B_h(1 + |I| ln 2/h) + F(h/ln 2 + 1), with B_h = O(RM√h), for A-FTRL
-    O(RM(√h + h^β)): see the proof in this module's docstring. With penalised FTRL the hard violation is O(h) for every
-    T. With A-FTRL the multiplier fades as the losses do, and nothing is promised about the violation.
+    O(RM(√h + h^β)); F is the range of a loss and M the longest gradient. With penalised FTRL the hard violation is O(h)
+    for every T. With A-FTRL the multiplier fades as the losses do, and nothing is promised about the violation.
 
     Examples
     --------

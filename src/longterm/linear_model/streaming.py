@@ -12,9 +12,7 @@ begins as the first target alone and is widened to twice the distance of any tar
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from copy import copy, deepcopy
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,43 +22,30 @@ from numpy.typing import ArrayLike, NDArray
 from longterm._arrays import FloatArray
 from longterm.errors import InputError, NonFiniteError
 from longterm.linear_model._average import Average
-from longterm.linear_model._feature_scale import PAST_WEIGHT, POWER, TARGET_POWER, FeatureScale
-from longterm.linear_model._memory import LearnerMemory
+from longterm.linear_model._feature_scale import FeatureScale
+from longterm.linear_model._learning import BlockLearner
 from longterm.linear_model._rows import (
     IN_ORDER,
-    NO_NUMBERS,
     TOO_LARGE,
     RowBlock,
-    first_out_of_range,
     in_range,
     is_row,
     labels_for,
-    max_abs,
     max_abs_bound,
-    require_in_range,
     row_block,
-    to_dense,
     weights_for,
     whole_numbers,
 )
 from longterm.linear_model._settings import LEADERS, Settings
 from longterm.linear_model.kernels.layout import TRACE
-from longterm.linear_model.kernels.losses import values_and_slopes
 from longterm.linear_model.kernels.state import KernelState
 from longterm.storage.one_thread import OneThread, exclusive
 
-NO_ROUNDS, NO_TRACE = np.empty(0, dtype=np.int64), np.empty(0, dtype=TRACE)
-NUMBERS_AT_ONCE, ROWS_AT_ONCE = 2**17, 64
-"""Rows that are gathered, converted or scaled at once have so many numbers, which fit into a cache, or are so few."""
-NARROWEST, LARGEST_LIMIT = 1e-60, 1e150
-"""Bounds on the intercept's interval and on the root of its V_b when it is widened. They keep numbers finite."""
-LONGEST_SCALED = 1e60
-"""The bound on gradients of scaled rows. Sums are multiplied when factors change, so it is smaller than usual."""
 LOG_ODDS = 4.0
 """The intercept's bound for two classes unless another is given."""
 
 
-class BudgetLinearLearner(LearnerMemory):
+class BudgetLinearLearner(BlockLearner):
     """A linear model of `dimension` weights with l1‖x‖₁ + ½ l2‖x‖² ≤ budget in the long run.
 
     One thread at a time may learn or save; a second one gets an InUseError.
@@ -183,12 +168,6 @@ class BudgetLinearLearner(LearnerMemory):
         self._scale = FeatureScale(settings.dimension, centred) if scale_features else None
         self._use(settings)
         self._plan_average()
-
-    @property
-    def _may_centre(self) -> bool:
-        """True if an intercept can take up the means of features, and the layout is not sparse."""
-        s = self._settings
-        return (self._widens or s.offset != "none" or s.reach > 0) and not self._state.is_sparse
 
     # --- one row ----------------------------------------------------------------------------------------------
 
@@ -349,218 +328,3 @@ class BudgetLinearLearner(LearnerMemory):
         trace: Any = np.empty(len(wanted), dtype=TRACE)
         self.learn_checked(block, labels, weights, rows_in_order, record=wanted, trace=trace)
         return trace  # type: ignore[no-any-return]
-
-    def require(
-        self, block: RowBlock, labels: FloatArray, weights: FloatArray, order: NDArray[np.int64] | None = None
-    ) -> None:
-        """Raise InputError if a row is out of range (`_rows.in_range`), learned in this order or, with None, in any."""
-        if order is not None and order is not IN_ORDER:
-            labels, weights = labels[order], weights[order] if len(weights) else weights
-        if block.count == 0 or len(labels) == 0:
-            return
-        distances, radius = np.abs(labels), self._radius
-        if self._widens:
-            with np.errstate(over="ignore"):
-                if self._has_level or order is not None:
-                    level = self._level if self._has_level else float(labels[0])
-                    distances, farthest = distances + abs(level), max_abs(labels - level)
-                else:
-                    distances, farthest = distances + distances.max(), float(labels.max() - labels.min())
-                radius = self._state.parameter("radius") + max(self._settings.reach, 2 * farthest)
-        require_in_range(block, distances, self._weight_bound(weights), radius, IN_ORDER if order is None else order)
-
-    def _weight_bound(self, weight: Any) -> Any:
-        """Return the weights that the range check is to use."""
-        return weight
-
-    def learn_checked(
-        self,
-        block: RowBlock,
-        labels: FloatArray,
-        weights: FloatArray = NO_NUMBERS,
-        order: NDArray[np.int64] = IN_ORDER,
-        *,
-        margins: FloatArray = NO_NUMBERS,
-        record: NDArray[np.int64] = NO_ROUNDS,
-        trace: NDArray[Any] = NO_TRACE,
-    ) -> None:
-        """Learn what `row_block`, `labels_for` and `weights_for` returned and `require` accepted, as `learn` does."""
-        count = block.count if order is IN_ORDER else len(order)
-        if count == 0:
-            return
-        with self._rollback_on_error(block, labels, weights):
-            made = margins if len(margins) else np.empty(count)
-            before = self._level
-            if self._widens:
-                self._set_level(float(labels[0 if order is IN_ORDER else order[0]]))
-            as_they_are = order is IN_ORDER and self._scale is None and block.is_sparse == self._state.is_sparse
-            rows_at_once = count if as_they_are else max(NUMBERS_AT_ONCE // self._settings.dimension, ROWS_AT_ONCE)
-            start, traced = 0, 0
-            while start < count:
-                stop = min(count, start + rows_at_once)
-                recorded = traced < len(record) and int(record[traced]) == self.rounds + 1
-                if traced < len(record):  # a recorded round is learned by itself
-                    stop = min(stop, start + (1 if recorded else int(record[traced]) - self.rounds - 1))
-                if recorded:
-                    trace[traced]["round"] = self.rounds + 1
-                    trace[traced]["nonzeros"], trace[traced]["multiplier"] = self.nonzeros, self.multiplier
-                stop = self._learn_part(block, labels, weights, order, start, stop, made)
-                if recorded:
-                    trace[traced]["loss"] = self.cumulative_loss
-                    for name in ("signed_violation", "hard_violation", "squared_violation"):
-                        trace[traced][name] = self._state.number(name)
-                    traced += 1
-                start = stop
-            if self._widens:
-                made[0] += before  # the first target of all was not known before it came
-                made[1:] += self._level
-
-    def _learn_part(
-        self,
-        block: RowBlock,
-        labels: FloatArray,
-        weights: FloatArray,
-        order: NDArray[np.int64],
-        start: int,
-        stop: int,
-        margins: FloatArray,
-    ) -> int:
-        """Learn the rows from `start` on, at most to `stop`, with one set of constants. Return where they end."""
-        if self._until_drawn == 0:
-            self._draw_decision()
-        stop = min(stop, start + self._until_drawn)
-        if self._scale is not None:
-            stop = min(stop, start + self._scale.rows_until_update)
-        chosen: Any = slice(start, stop) if order is IN_ORDER else order[start:stop]
-        own = labels[chosen] - self._level
-        if self._widens:
-            stop = start + self._widen_for(own)
-            chosen, own = chosen if stop - start == len(own) else _shortened(chosen, stop - start), own[: stop - start]
-        rows = block.part(start, stop) if order is IN_ORDER else block.take(chosen)
-        own_weights = weights[chosen] if len(weights) else np.ones(stop - start)
-        given = np.ascontiguousarray(own), np.ascontiguousarray(own_weights)
-        self._learn_rows(rows, *given, margins[start:stop], block.longest)
-        self._until_drawn -= stop - start
-        return stop
-
-    def _learn_rows(
-        self, rows: Any, labels: FloatArray, weights: FloatArray, margins: FloatArray, longest: float
-    ) -> None:
-        """Learn rows in the layout of the state, scaled if features are."""
-        if self._scale is None:
-            self._state.learn(self._in_layout(rows), labels, weights, margins)
-            return
-        rows = self._scale.prepare(rows)
-        scaled = self._scaled(rows, labels, weights, longest)
-        self._state.learn(self._in_layout(scaled), labels, weights, margins)
-        self._observe_for_scale(rows, labels, weights, margins)
-
-    def _in_layout(self, rows: Any) -> Any:
-        if self._state.is_sparse and not isinstance(rows, tuple):
-            return RowBlock(rows, len(rows), 0.0).to_sparse().rows
-        return rows if self._state.is_sparse else to_dense(rows, self._settings.dimension)
-
-    # --- scaled features --------------------------------------------------------------------------------------
-
-    @contextmanager
-    def _rollback_on_error(self, block: RowBlock, labels: FloatArray, weights: FloatArray) -> Iterator[None]:
-        """Restore the learner if a row turns out to be out of range after scaling, half-way through the block."""
-        if self._scale is None or self._scaled_rows_fit(block, labels, weights):
-            yield
-            return
-        settings, level, drawn = self._settings, (self._has_level, self._level), self._average.drawn
-        arrays, scale = self._state.arrays(), deepcopy(self._scale)
-        try:
-            yield
-        except InputError:
-            self._state = KernelState(settings.rule, settings.dimension, self._sparse)
-            self._scale = scale
-            self._use(settings)
-            self._state.restore(arrays)
-            (self._has_level, self._level), self._average.drawn = level, drawn
-            self._plan_average()
-            raise
-
-    def _scaled_rows_fit(self, block: RowBlock, labels: FloatArray, weights: FloatArray) -> bool:
-        """Return True if no row of the block can be out of range once it is scaled."""
-        assert self._scale is not None
-        if not self._scale.stays_for(block.count):
-            return False
-        weight = float(weights.max()) if len(weights) else 1.0
-        distance = 2 * max_abs(labels) + abs(self._level)
-        longest = self._scale.length_bound(block.longest)
-        return bool(in_range(longest, distance, weight, self._radius + 4 * distance, LONGEST_SCALED))
-
-    def _scaled(self, rows: Any, labels: FloatArray, weights: FloatArray, longest: float) -> Any:
-        """Return scaled rows, after the update of the factors if it is due. Raise InputError if one is out of range.
-
-        `longest` is a bound on the lengths of the rows.
-        """
-        assert self._scale is not None
-        scale, change = self._scale, None
-        if scale.counts[0] == 0 or scale.is_due:
-            scale = copy(self._scale)
-            scale.begin(rows)
-            change = scale.update(POWER if self._classifies else TARGET_POWER) if scale.is_due else None
-        scaled = scale.apply(rows)
-        bound = scale.length_bound(longest)
-        if first_out_of_range(scaled, bound, np.abs(labels), weights, self._radius, bound=LONGEST_SCALED) is not None:
-            what = "holds a row whose numbers, scaled as those before it, are so large that they overflow"
-            raise InputError("X", what, TOO_LARGE, round=self.rounds + 1)
-        if change is not None:
-            more = PAST_WEIGHT if self._classifies else 1.0
-            self._state.rescale(*change, more)
-            scale.slopes = scale.slopes * more
-        self._scale = scale
-        return scaled
-
-    def _observe_for_scale(self, rows: Any, labels: FloatArray, weights: FloatArray, margins: FloatArray) -> None:
-        """Add learned rows to the sums from which factors are computed."""
-        assert self._scale is not None
-        slopes = np.zeros(len(labels))
-        if self._scale.centred and self._scale.rows_until_update < 2**62:
-            s = self._settings
-            slopes = values_and_slopes(s.code, s.loss_parameter or 0.0, margins, labels)[1] * weights
-            self._scale.slopes[0] = np.cumsum(np.append(self._scale.slopes, slopes))[-1]
-        self._scale.observe(rows, slopes if self._classifies else np.zeros(len(labels)))
-
-    def scale_by(self, block: RowBlock, *, standard: bool = False) -> None:
-        """Centre and scale features by their means and sizes in these rows; to be called before the first row.
-
-        With `standard`, features are standardised: `FeatureScale.standard`.
-        """
-        make = FeatureScale.standard if standard else FeatureScale.of_block
-        self._scale = make(block, self._settings.dimension, self._may_centre)
-        self._use(self._settings)
-
-    # --- the intercept's interval -----------------------------------------------------------------------------
-
-    def _set_level(self, y: float) -> None:
-        """Put the intercept's interval about the first target."""
-        if not self._has_level:
-            self._has_level, self._level = True, y
-
-    def _widen_for(self, labels: FloatArray) -> int:
-        """Widen the interval if the first target lies outside. Return how many targets lie inside then."""
-        sizes = np.abs(labels)
-        if sizes[0] > self._settings.reach:
-            self._widen(float(sizes[0]))
-        outside = sizes > self._settings.reach
-        return int(outside.argmax()) if outside.any() else len(labels)
-
-    def _widen(self, size: float) -> None:
-        """Set the interval to ±2 size. The decision and its curvature stay (`docs/linear_model.md`)."""
-        size = max(size, NARROWEST)
-        if self._settings.scales != "one":  # the residual begins at 0
-            self._use(replace(self._settings, residual_radius=2 * size))
-            return
-        scalars, before = self._state.scalars, self._settings.intercept_bound
-        limit = math.sqrt(scalars["intercept_squares"][0])  # curvature times bound: b is at the end of the interval
-        scalars["intercept_slope"] = min(max(scalars["intercept_slope"][0], -limit), limit)
-        self._use(replace(self._settings, intercept_bound=2 * size))
-        if before > 0.0:
-            scalars["intercept_squares"] = min(limit * (2 * size / before), LARGEST_LIMIT) ** 2
-
-
-def _shortened(chosen: Any, count: int) -> Any:
-    return slice(chosen.start, chosen.start + count) if isinstance(chosen, slice) else chosen[:count]

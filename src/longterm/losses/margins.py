@@ -51,13 +51,6 @@ class MarginLoss(RowLoss):
 class Logistic(MarginLoss):
     """log(1 + exp(−label · ⟨features, x⟩)), labels ±1.
 
-    Parameters
-    ----------
-    dimension : int
-        d.
-    feature_norm : float
-        A bound on ‖features‖₂.
-
     Examples
     --------
     >>> import numpy as np
@@ -74,15 +67,7 @@ class Logistic(MarginLoss):
 
 
 class Hinge(MarginLoss):
-    """max(0, 1 − label · ⟨features, x⟩), labels ±1.
-
-    Parameters
-    ----------
-    dimension : int
-        d.
-    feature_norm : float
-        A bound on ‖features‖₂.
-    """
+    """max(0, 1 − label · ⟨features, x⟩), labels ±1."""
 
     def phi(self, margin: Array) -> tuple[Array, Array]:
         xp = namespace(margin)
@@ -90,15 +75,7 @@ class Hinge(MarginLoss):
 
 
 class SquaredHinge(MarginLoss):
-    """max(0, 1 − label · ⟨features, x⟩)², labels ±1.
-
-    Parameters
-    ----------
-    dimension : int
-        d.
-    feature_norm : float
-        A bound on ‖features‖₂.
-    """
+    """max(0, 1 − label · ⟨features, x⟩)², labels ±1."""
 
     def phi(self, margin: Array) -> tuple[Array, Array]:
         gap = namespace(margin).maximum(1 - margin, 0.0)

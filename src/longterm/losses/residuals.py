@@ -15,7 +15,15 @@ from longterm.sets import Set
 
 @dataclass(frozen=True, eq=False)
 class ResidualLoss(RowLoss):
-    """φ(⟨features, x⟩ − label) with |label| ≤ label_bound."""
+    """φ(⟨features, x⟩ − label).
+
+    Parameters
+    ----------
+    dimension : int
+        d.
+    feature_norm, label_bound : float
+        Bounds on ‖features‖₂ and |label|.
+    """
 
     label_bound: float
 
@@ -34,15 +42,7 @@ class ResidualLoss(RowLoss):
 
 
 class Absolute(ResidualLoss):
-    """|⟨features, x⟩ − label|.
-
-    Parameters
-    ----------
-    dimension : int
-        d.
-    feature_norm, label_bound : float
-        Bounds on ‖features‖₂ and |label|.
-    """
+    """|⟨features, x⟩ − label|."""
 
     def value_and_gradient(self, x: Array, *parameters: Array) -> tuple[Array, Array]:
         features, label = parameters
@@ -59,15 +59,7 @@ class Absolute(ResidualLoss):
 
 
 class LeastSquares(ResidualLoss):
-    """½ (⟨features, x⟩ − label)².
-
-    Parameters
-    ----------
-    dimension : int
-        d.
-    feature_norm, label_bound : float
-        Bounds on ‖features‖₂ and |label|.
-    """
+    """½ (⟨features, x⟩ − label)²."""
 
     def value_and_gradient(self, x: Array, *parameters: Array) -> tuple[Array, Array]:
         features, label = parameters

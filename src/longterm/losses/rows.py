@@ -13,7 +13,15 @@ from longterm.sets import Set
 
 @dataclass(frozen=True, eq=False)
 class RowLoss(Loss):
-    """A loss on rows with ‖features‖₂ ≤ feature_norm. Parameters of a round: features, label."""
+    """A loss on rows. Parameters of a round: features, label.
+
+    Parameters
+    ----------
+    dimension : int
+        d.
+    feature_norm : float
+        A bound on ‖features‖₂.
+    """
 
     dimension: int
     feature_norm: float

@@ -41,11 +41,6 @@ class Benchmark(ABC):
             The number of rounds.
         *parameters : Array
             The parameters of g_1 … g_t, with rounds on the leading axis.
-
-        Returns
-        -------
-        Constraint
-            A fixed constraint, `Affine` if g_t is affine in every round.
         """
 
 

@@ -42,11 +42,6 @@ def proof_of_emptiness(constraint: Constraint, over: Set) -> str | None:
         A fixed constraint.
     over : Set
         B.
-
-    Returns
-    -------
-    str or None
-        The proof.
     """
     first = float(np.max(constraint.values(over.centre)))
     if not first > 0:  # the centre is feasible, or g is NaN there, which is reported elsewhere

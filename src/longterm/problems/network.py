@@ -106,11 +106,6 @@ def routing(network: Network = SMALL_NETWORK) -> Problem:
     network : Network
         The edges, capacities and demands.
 
-    Returns
-    -------
-    Problem
-        The problem, with exact constants.
-
     Examples
     --------
     >>> from longterm.problems import routing

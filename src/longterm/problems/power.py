@@ -41,11 +41,6 @@ def power_allocation(prices: ArrayLike, devices: int = 5) -> Problem:
     devices : int
         n.
 
-    Returns
-    -------
-    Problem
-        The problem, with exact constants.
-
     Examples
     --------
     >>> from longterm.problems import power_allocation

@@ -20,11 +20,6 @@ def speeds_of_servers(servers: int) -> FloatArray:
     ----------
     servers : int
         n.
-
-    Returns
-    -------
-    FloatArray
-        h.
     """
     n = validate.dimension("servers", servers)
     if n < 2:
@@ -39,11 +34,6 @@ def mean_of_arrivals(servers: int) -> Affine:
     ----------
     servers : int
         n.
-
-    Returns
-    -------
-    Affine
-        E g.
 
     Examples
     --------
@@ -69,11 +59,6 @@ def job_scheduling(servers: int = 12) -> Problem:
     ----------
     servers : int
         n.
-
-    Returns
-    -------
-    Problem
-        The problem, with exact constants.
 
     Examples
     --------

@@ -22,11 +22,6 @@ def two_dimensional() -> Problem:
 
     R = 1, G = 2, D = 5/4, F = 2, σ = 1. The best fixed decision is the projection of the mean target.
 
-    Returns
-    -------
-    Problem
-        The problem, with exact constants.
-
     Examples
     --------
     >>> from longterm.problems import two_dimensional
@@ -57,11 +52,6 @@ def doubly_stochastic(size: int, enclosing: Literal["ball", "rows"] = "ball") ->
         p.
     enclosing : {"ball", "rows"}
         The enclosing set B.
-
-    Returns
-    -------
-    Problem
-        The problem, with exact constants.
 
     Examples
     --------
@@ -106,11 +96,6 @@ def noisy_doubly_stochastic(size: int, noise: float = 0.5) -> Problem:
     noise : float
         ν, the largest error of an entry.
 
-    Returns
-    -------
-    Problem
-        The problem, with exact constants.
-
     Examples
     --------
     >>> from longterm.problems import noisy_doubly_stochastic
@@ -152,11 +137,6 @@ def covariance(
     eigenvector : ExtremeEigenvector
         The method that finds the extreme eigenvector.
 
-    Returns
-    -------
-    Problem
-        The problem, with exact constants.
-
     Examples
     --------
     >>> from longterm.problems import covariance
@@ -168,9 +148,8 @@ def covariance(
     if n < 2:
         raise InputError("size", "one variable has no correlations", "Give a size of at least 2")
     if not validate.non_negative_scalar("floor", floor) < 1:
-        raise InputError(
-            "floor", f"{floor!r} leaves no interior", "Give a floor below 1, the eigenvalue of the identity"
-        )
+        what = f"{floor!r} leaves no interior"
+        raise InputError("floor", what, "Give a floor below 1, the eigenvalue of the identity")
     identity = np.eye(n).ravel()
     B = (
         Box(2 * identity - 1, np.ones(n * n))
@@ -195,11 +174,6 @@ def consensus(agents: int, edges: Sequence[tuple[int, int]], each: Set) -> Probl
         The pairs of neighbours, numbered from 0.
     each : Set
         The set of one agent's decisions.
-
-    Returns
-    -------
-    Problem
-        The problem, with exact constants.
 
     Examples
     --------

@@ -9,7 +9,7 @@ from longterm.projections.birkhoff import project_onto_doubly_stochastic
 from longterm.projections.correlation import project_onto_correlation
 from longterm.projections.elastic_net import project_onto_elastic_net
 from longterm.projections.polyhedron import Polyhedron
-from longterm.projections.psd import project_onto_psd, project_onto_psd_in_ball
+from longterm.projections.psd import project_onto_psd_in_ball
 
 __all__ = [
     "Polyhedron",
@@ -17,6 +17,5 @@ __all__ = [
     "project_onto_correlation",
     "project_onto_doubly_stochastic",
     "project_onto_elastic_net",
-    "project_onto_psd",
     "project_onto_psd_in_ball",
 ]

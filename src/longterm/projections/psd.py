@@ -1,11 +1,9 @@
-"""Projection onto symmetric matrices with λ_min(X) ≥ floor, alone or in a ball about a multiple of the identity.
+"""Projection onto symmetric matrices with λ_min(X) ≥ floor in a ball about a multiple of the identity.
 
-Both sets depend on eigenvalues only. The nearest symmetric matrix therefore has the same eigenvectors, and its
-eigenvalues are the nearest point of {z ≥ floor} or of {z ≥ floor, ‖z − c 1‖ ≤ R}.
-
-For the second set let u = w − c and f = floor − c ≤ 0. The projection is c + max(f, s u) with the largest s ≤ 1 whose
-length is at most R. With u_1 ≤ u_2 ≤ … and T_k = Σ_{i>k} u_i², the squared length of max(f, s u) is
-min_k (k f² + s² T_k) over the k with u_k < 0. Hence s² = min(1, max_k (R² − k f²)/T_k).
+The set depends on eigenvalues only. The nearest symmetric matrix therefore has the same eigenvectors, and its
+eigenvalues are the nearest point of {z ≥ floor, ‖z − c 1‖ ≤ R}. Let u = w − c and f = floor − c ≤ 0. The projection is
+c + max(f, s u) with the largest s ≤ 1 whose length is at most R. With u_1 ≤ u_2 ≤ … and T_k = Σ_{i>k} u_i², the squared
+length of max(f, s u) is min_k (k f² + s² T_k) over the k with u_k < 0. Hence s² = min(1, max_k (R² − k f²)/T_k).
 """
 
 from __future__ import annotations
@@ -17,36 +15,6 @@ def as_symmetric(x: Array, size: int) -> Array:
     """Return the symmetric parts (..., size, size) of flattened matrices (..., size²)."""
     matrix = namespace(x).reshape(x, (*x.shape[:-1], size, size))
     return 0.5 * (matrix + namespace(x).matrix_transpose(matrix))
-
-
-def project_onto_psd(x: Array, size: int, floor: float = 0.0) -> Array:
-    """Project size × size matrices, flattened along the last axis, onto symmetric ones with λ_min ≥ floor.
-
-    Parameters
-    ----------
-    x : array of shape (..., size²)
-        The matrices.
-    size : int
-        The number of rows.
-    floor : float
-        The lower bound on the eigenvalues.
-
-    Returns
-    -------
-    array
-        The nearest points, in the shape of `x`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from longterm.projections import project_onto_psd
-    >>> project_onto_psd(np.array([0.0, 2.0, 2.0, 0.0]), 2)
-    array([1., 1., 1., 1.])
-    """
-    xp = namespace(x)
-    matrix = as_symmetric(x, size)
-    eigenvalues, vectors = xp.linalg.eigh(matrix)
-    return _rebuild(x, matrix, xp.maximum(eigenvalues, floor), eigenvalues, vectors)
 
 
 def project_onto_psd_in_ball(x: Array, size: int, radius: float, centre: float = 0.0, floor: float = 0.0) -> Array:

@@ -13,7 +13,14 @@ from longterm.experiments.result import LOGGED, Curve, Result
 from longterm.report.formats import format_size, page_slug
 from longterm.report.names import MEASURE_LATEX, MEASURE_NAMES
 from longterm.report.scales import Scale, panels, scale_of
-from longterm.report.style import curve_style, escape_formula, line_style, publication_style, save_figure
+from longterm.report.style import (
+    curve_style,
+    escape_formula,
+    line_style,
+    publication_style,
+    save_figure,
+    set_plain_ticks,
+)
 
 LEGEND_WIDTH = 44
 """Characters in a line of the legend."""
@@ -100,22 +107,13 @@ def _set_scale(axis: Any, scale: Scale, values: FloatArray) -> None:
         low, high = AXIS_MARGIN * finite[finite > 0].min(), finite.max() / AXIS_MARGIN
         axis.set_ylim(low, high)
         if high < 100 * low:
-            _set_plain_ticks(axis.yaxis)
+            set_plain_ticks(axis.yaxis)
         return
     axis.set_yscale("symlog", linthresh=scale.threshold)
     low, high = min(finite.min(), 0.0), max(finite.max(), 0.0)
     margin = 0.3 * scale.threshold
     axis.set_ylim(low / AXIS_MARGIN if low < 0 else -margin, high / AXIS_MARGIN if high > 0 else margin)
     axis.axhline(0, color="black", linewidth=0.6)
-
-
-def _set_plain_ticks(axis: Any) -> None:
-    """Set ticks at 1, 2 and 5 times the powers of ten: Matplotlib's 6×10⁰ is too wide for a short axis."""
-    from matplotlib.ticker import LogLocator, NullLocator
-
-    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}")
 
 
 def draw_linear(plt: Any, result: Result) -> Any:

@@ -146,3 +146,12 @@ def line_style(index: int, role: Role) -> Any:
 def escape_formula(text: str) -> str:
     """Return text that Matplotlib does not parse as a formula."""
     return text.replace("$", r"\$")
+
+
+def set_plain_ticks(axis: Any) -> None:
+    """Set ticks at 1, 2 and 5 times the powers of ten: Matplotlib's 6×10⁰ is too wide for a short axis."""
+    from matplotlib.ticker import LogLocator, NullLocator
+
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}")

@@ -1,4 +1,4 @@
-"""Tables of a page, and those of a result: the last round beside bounds and the paper's values."""
+"""Tables of a page, and those of a result: the last round, bounds and the paper's values."""
 
 from __future__ import annotations
 

@@ -43,11 +43,9 @@ class Replay(Stream):
         if rounds is not None:
             lengths.add(validate.count("rounds", rounds))
         if len(lengths) != 1 or lengths == {0}:
-            raise InputError(
-                "stream",
-                "is empty" if lengths <= {0} else f"has arrays of {sorted(lengths)} rounds",
-                "Give arrays with one row per round, all of the same length, at least one round",
-            )
+            what = "is empty" if lengths <= {0} else f"has arrays of {sorted(lengths)} rounds"
+            remedy = "Give arrays with one row per round, all of the same length, at least one round"
+            raise InputError("stream", what, remedy)
         self.length = lengths.pop()
         self._block = Block(*arrays, self.length)
 

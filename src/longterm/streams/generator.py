@@ -48,11 +48,6 @@ def uniforms(words: Array, chunks: Array, count: int, xp: Any) -> Array:
     xp : namespace
         The library of the arrays, with integers of 64 bits.
 
-    Returns
-    -------
-    array of shape (chunks, seeds, count)
-        The same numbers as NumPy's.
-
     Examples
     --------
     >>> import numpy as np

@@ -50,18 +50,14 @@ class FromIterable(Stream):
         self._stopped_by: BaseException | None = None
 
     def draw(self, seed: int, start: int, stop: int) -> Block:
-        raise InputError(
-            "stream", "an iterable cannot start at an arbitrary round", "Use Replay for rounds given as arrays"
-        )
+        what = "an iterable cannot start at an arbitrary round"
+        raise InputError("stream", what, "Use Replay for rounds given as arrays")
 
     def blocks(self, seeds: Seeds, start: int, stop: int | None) -> Iterator[Block]:
         played_of_latest = start - (self._taken - self._latest.rounds)
         if not 0 <= played_of_latest <= self._latest.rounds:
-            raise InputError(
-                "stream",
-                f"round {start + 1} was requested, but the iterable is at round {self._taken + 1}",
-                "Pass resume= with the trace of the earlier run, or create a new stream",
-            )
+            what = f"round {start + 1} was requested, but the iterable is at round {self._taken + 1}"
+            raise InputError("stream", what, "Pass resume= with the trace of the earlier run, or create a new stream")
         end = self._taken if stop is None else min(stop, self._taken)
         if start < end:
             yield self._latest.part(played_of_latest, played_of_latest + end - start)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
@@ -26,10 +26,8 @@ class DriftingCosts(ChunkedStream):
 
     Parameters
     ----------
-    dimension : int
-        d.
-    rounds : int
-        T.
+    dimension, rounds : int
+        d and T.
 
     Examples
     --------
@@ -70,7 +68,7 @@ JAM_PROBABILITY = 0.3
 """The probability that an edge is congested in a chunk."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False)
 class EdgeLatencies(ChunkedStream):
     """Latencies of the paths of a network. The latency of an edge is a level, plus 0.4 while congested, plus noise.
 
@@ -79,7 +77,7 @@ class EdgeLatencies(ChunkedStream):
 
     Parameters
     ----------
-    incidence : FloatArray
+    incidence : array_like
         A matrix that is 1 where a path (column) uses an edge (row).
 
     Examples
@@ -93,8 +91,8 @@ class EdgeLatencies(ChunkedStream):
 
     incidence: FloatArray
 
-    def __post_init__(self) -> None:
-        validate.set_frozen(self, incidence=validate.matrix("incidence", self.incidence))
+    def __init__(self, incidence: ArrayLike) -> None:
+        validate.set_frozen(self, incidence=validate.matrix("incidence", incidence))
 
     def draw_chunk(self, rng: np.random.Generator) -> NDArray[Any]:
         edges = len(self.incidence)
@@ -114,7 +112,7 @@ DAY = 48
 """The number of rounds in a day, of half an hour each."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False)
 class JobsAndPrices(ChunkedStream):
     """Prices of n servers in `zones` zones, and g_t(x) = ω_t − ⟨h, x⟩ with ω_t binomial, B(n, ½).
 
@@ -139,9 +137,9 @@ class JobsAndPrices(ChunkedStream):
     speeds: FloatArray
     zones: int = 3
 
-    def __post_init__(self) -> None:
-        speeds = validate.vector("speeds", validate.positive("speeds", self.speeds))
-        validate.set_frozen(self, speeds=speeds, zones=validate.dimension("zones", self.zones))
+    def __init__(self, speeds: ArrayLike, zones: int = 3) -> None:
+        h = validate.vector("speeds", validate.positive("speeds", speeds))
+        validate.set_frozen(self, speeds=h, zones=validate.dimension("zones", zones))
 
     def draw_chunk(self, rng: np.random.Generator) -> NDArray[Any]:
         n = len(self.speeds)

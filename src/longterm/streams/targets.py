@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, namespace
@@ -105,13 +105,13 @@ class NoisyPermutations(ChunkedStream):
         return Block((matrices.reshape(targets.shape) + errors,))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False)
 class NoisyTargets(ChunkedStream):
     """Targets with uniform noise in [−spread, spread] around a mean, in every coordinate.
 
     Parameters
     ----------
-    means : FloatArray
+    means : array_like
         The mean target.
     spread : float
         The largest error of a coordinate.
@@ -128,9 +128,9 @@ class NoisyTargets(ChunkedStream):
     means: FloatArray
     spread: float
 
-    def __post_init__(self) -> None:
-        validate.validate_fields(self, validate.vector, "means")
-        validate.validate_fields(self, validate.non_negative_scalar, "spread")
+    def __init__(self, means: ArrayLike, spread: float) -> None:
+        noise = validate.non_negative_scalar("spread", spread)
+        validate.set_frozen(self, means=validate.vector("means", means), spread=noise)
 
     def draw_chunk(self, rng: np.random.Generator) -> NDArray[Any]:
         return rng.uniform(-1.0, 1.0, (CHUNK, len(self.means)))

@@ -93,11 +93,8 @@ def challenge(
 
 def _require_shape(values: Array, samples: int, *columns: int) -> NDArray[np.float64]:
     if np.shape(values) != (samples, *columns):
-        raise InputError(
-            "function",
-            f"returned shape {np.shape(values)} for {samples} points",
-            "Write it for x of shape (..., d), so that it returns shape (...,)",
-        )
+        what = f"returned shape {np.shape(values)} for {samples} points"
+        raise InputError("function", what, "Write it for x of shape (..., d), so that it returns shape (...,)")
     return np.asarray(values)
 
 
@@ -105,11 +102,8 @@ def _challenge_one(
     function: Loss | Constraint, over: Set, points: FloatArray, values: FloatArray, gradients: FloatArray
 ) -> list[Counterexample]:
     if gradients.shape != points.shape:
-        raise InputError(
-            "derivative",
-            f"returned shape {gradients.shape} for x of shape {points.shape}",
-            "Write it for x of shape (..., d), so that it returns the same shape",
-        )
+        what = f"returned shape {gradients.shape} for x of shape {points.shape}"
+        raise InputError("derivative", what, "Write it for x of shape (..., d), so that it returns the same shape")
     found: list[Counterexample] = []
 
     def compare(fact: str, declared: float, amounts: FloatArray, what: str) -> None:

@@ -42,11 +42,6 @@ def gradient_bound_under_delay(gradient_bound: float, delay: int) -> float:
     delay : int
         τ.
 
-    Returns
-    -------
-    float
-        G_τ.
-
     Examples
     --------
     >>> from longterm.theory.delay import gradient_bound_under_delay
@@ -71,11 +66,6 @@ def lemma_5_delayed(schedule: Schedule, constants: Constants, rounds: ArrayLike,
         The horizons T, counted in rounds with feedback.
     delay : int
         τ.
-
-    Returns
-    -------
-    PaperBound
-        Regret and signed violation at each horizon.
 
     Examples
     --------

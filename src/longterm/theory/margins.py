@@ -67,11 +67,8 @@ def needed_horizon(schedule: Schedule, constants: Constants, epsilon: float) -> 
 def beta_of(schedule: Schedule) -> Hyper:
     """Return β of a schedule of Table 1. Raise InputError for others."""
     if not isinstance(schedule, (ConvexSchedule, StronglyConvexSchedule)):
-        raise InputError(
-            "learner",
-            f"its {type(schedule).__name__} is not of Table 1, so c_1 is not known",
-            "Use the margin by exact sums, which takes any schedule that passes C1–C3",
-        )
+        what = f"its {type(schedule).__name__} is not of Table 1, so c_1 is not known"
+        raise InputError("learner", what, "Use the margin by exact sums, which takes any schedule that passes C1–C3")
     return schedule.beta
 
 

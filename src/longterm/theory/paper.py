@@ -57,11 +57,6 @@ def lemma_5(schedule: Schedule, constants: Constants, rounds: ArrayLike, *, as_p
     as_printed : bool
         Use the paper's R² U_η, which is too small, instead of (Δ²/2) U_η.
 
-    Returns
-    -------
-    PaperBound
-        Regret and signed violation at each horizon.
-
     Examples
     --------
     >>> from longterm.problems import two_dimensional
@@ -105,11 +100,6 @@ def theorem_1(constants: Constants, rounds: ArrayLike, beta: Hyper = 2 / 3, *, e
     exact_sums : bool
         Use exact sums instead of closed forms.
 
-    Returns
-    -------
-    PaperBound
-        Regret and signed violation at each horizon.
-
     Examples
     --------
     >>> from longterm.problems import late_reversal
@@ -152,11 +142,6 @@ def theorem_1_as_printed(
         β.
     exact_sums : bool
         Return Lemma 5 as printed instead.
-
-    Returns
-    -------
-    PaperBound
-        Regret and signed violation at each horizon.
     """
     schedule = ConvexSchedule(constants.diameter, constants.gradient_bound, beta)
     if exact_sums:
@@ -186,11 +171,6 @@ def theorem_1_strongly_convex(
         β.
     exact_sums : bool
         Use exact sums instead of closed forms.
-
-    Returns
-    -------
-    PaperBound
-        Regret and signed violation at each horizon.
     """
     G, sigma = constants.gradient_bound, constants.strong_convexity
     if sigma <= 0:

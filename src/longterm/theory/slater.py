@@ -50,11 +50,8 @@ def slater_point_at(constraint: Constraint, over: Set, x: FloatArray) -> SlaterP
     point = validate.vector("x", x, over.dimension)
     slack = -float(constraint.values(point).max())
     if not bool(over.contains(point)) or slack <= ZERO_SLACK * constraint.value_bound(over):
-        raise InputError(
-            "x",
-            f"is not strictly feasible (slack {slack:.3g}, inside B: {bool(over.contains(point))})",
-            "Give a point of B with every g_j below 0, or use find_slater_point",
-        )
+        what = f"is not strictly feasible (slack {slack:.3g}, inside B: {bool(over.contains(point))})"
+        raise InputError("x", what, "Give a point of B with every g_j below 0, or use find_slater_point")
     return SlaterPoint(slack, point)
 
 
@@ -81,11 +78,6 @@ def find_slater_point(constraint: Constraint, over: Set) -> SlaterPoint:
         g.
     over : Set
         B.
-
-    Returns
-    -------
-    SlaterPoint
-        The point and its ε.
 
     Examples
     --------
@@ -117,21 +109,17 @@ def find_slater_point(constraint: Constraint, over: Set) -> SlaterPoint:
             break
         x = over.project(x - step * s)
     if -best <= ZERO_SLACK * bound:
-        raise InputError(
-            "constraint",
-            f"no strictly feasible point was found (smallest max_j g_j: {best:.3g}; on B it is at least {lower:.3g})",
-            "If there is one, give it. A set without interior allows no margin γ: use a learner without one",
-        )
+        what = f"no strictly feasible point was found (smallest max_j g_j: {best:.3g}; on B it is at least {lower:.3g})"
+        remedy = "If there is one, give it. A set without interior allows no margin γ: use a learner without one"
+        raise InputError("constraint", what, remedy)
     return SlaterPoint(-best, validate.frozen(best_x))
 
 
 def _require_fixed(constraint: Constraint) -> None:
     if constraint.parameters:
-        raise InputError(
-            "constraint",
-            "changes from round to round, so no point can be checked beforehand",
-            "Declare SlaterPoint(epsilon), an ε that some point of B keeps in every round",
-        )
+        what = "changes from round to round, so no point can be checked beforehand"
+        remedy = "Declare SlaterPoint(epsilon), an ε that some point of B keeps in every round"
+        raise InputError("constraint", what, remedy)
 
 
 def _refuse_equalities(affine: Affine) -> None:
@@ -143,8 +131,6 @@ def _refuse_equalities(affine: Affine) -> None:
     opposite = (rows @ rows.T <= -1 + 1e-12) & (sums <= ZERO_SLACK * np.abs(limits).max())
     if np.any(opposite):
         j, k = (int(i) for i in np.argwhere(opposite)[0])
-        raise InputError(
-            "constraint",
-            f"{{g ≤ 0}} has no interior: constraints {j} and {k} are opposite, so one of them is ≥ 0 at every point",
-            "An equality written as two inequalities allows no margin γ > 0: use a learner without one",
-        )
+        what = f"{{g ≤ 0}} has no interior: constraints {j} and {k} are opposite, so one of them is ≥ 0 at every point"
+        remedy = "An equality written as two inequalities allows no margin γ > 0: use a learner without one"
+        raise InputError("constraint", what, remedy)

@@ -153,7 +153,7 @@ def _comparator(spec: ArenaSpec, scenario: Scenario) -> tuple[dict[str, Any], fl
 
 def _match(spec: ArenaSpec, entrant: LearnerSpec, scenario: Scenario) -> tuple[dict[str, Any], float]:
     seconds = 0.0
-    played: dict[str, Any] = {}
+    runs: dict[str, Any] = {}
     needs: list[str] = []
     for T in reversed(spec.horizons):  # the longest first: a learner that refuses it is refused
         try:
@@ -165,17 +165,17 @@ def _match(spec: ArenaSpec, entrant: LearnerSpec, scenario: Scenario) -> tuple[d
             if not isinstance(refused, InputError):  # an error in a user's learner must not stop the arena
                 where = f"{entrant.name} on {scenario.problem.name!r}"
                 return {"refused": f"{where}{describe_stop(refused)}", "failed": True}, 0.0
-            if not played:
+            if not runs:
                 return {"refused": str(refused)}, 0.0
-            return {"played": played, "needs": needs, "too_short": str(refused)}, seconds
+            return {"runs": runs, "needs": needs, "too_short": str(refused)}, seconds
         needs = sorted(need.name for need in learner.effective_needs)
         seconds = seconds or time.thread_time() - begin
         bounds = _bounds(learner, scenario, rounds)
         measures = {name: values.tolist() for name, values in measures_of(trace).items()}
-        played[str(T)] = {"rounds": rounds, "measures": measures, "bounds": bounds}
+        runs[str(T)] = {"rounds": rounds, "measures": measures, "bounds": bounds}
         if Need.HORIZON not in learner.needs:
             break
-    return {"played": played, "needs": needs}, seconds
+    return {"runs": runs, "needs": needs}, seconds
 
 
 def _bounds(learner: Learner[Any], scenario: Scenario, rounds: Sequence[int]) -> Mapping[str, Any]:

@@ -193,7 +193,7 @@ def _match(
         return Match(learner, problem, refused=record["refused"], stopped=bool(record.get("failed")))
     needs = frozenset(Need[name] for name in record["needs"])
     loss = dict(zip(best["rounds"], np.asarray(best["loss"], dtype=np.float64), strict=True))
-    runs = [_with_regret(run, loss) for run in record["played"].values()]
+    runs = [_with_regret(run, loss) for run in record["runs"].values()]
     at = {int(T): run for run in runs for T in run["rounds"]}  # one run of an anytime learner has all horizons
     if Need.HORIZON in needs:
         at = {int(run["rounds"][-1]): run for run in runs}

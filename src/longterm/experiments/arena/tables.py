@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from longterm._display import TextTable
 from longterm.experiments.arena.league import Preference, Standing
 from longterm.experiments.arena.results import MEASURED, ArenaResult, Match
 from longterm.experiments.records import write_file, write_json
@@ -76,15 +77,21 @@ def match_row(one: Match) -> dict[str, Any]:
 
 def league_text(arena: ArenaResult, standings: Sequence[Standing], preference: Preference) -> str:
     """Return the text for the terminal: the league, broken bounds, refusals, and problems without data."""
-    widest = max(len(one.learner) for one in standings) + 2
-    columns = ("score", "± error", "regret", "violation", "problems", "T^regret", "T^viol.", "of bound", "µs/round")
-    lines = [
-        f"score = {1 - preference.weight:g} × regret + {preference.weight:g} × {preference.violation} violation, "
-        "shares from 0 to 1, smaller is better",
-        " " * (widest + 4) + "".join(f"{column:>10}" for column in columns) + "  anytime  oracle",
-    ]
-    for one in standings:
-        cells = (
+    headings = (
+        "",
+        "score",
+        "± error",
+        "regret",
+        "violation",
+        "problems",
+        "T^regret",
+        "T^viol.",
+        "of bound",
+        "µs/round",
+    )
+    rows = [
+        (
+            f"{one.rank:>3}{'=' if one.tied else ' '}{one.learner}",
             f"{one.score:.3f}",
             f"{one.deviation:.3f}",
             f"{one.shares['regret']:.3f}",
@@ -94,29 +101,31 @@ def league_text(arena: ArenaResult, standings: Sequence[Standing], preference: P
             format_decimals(one.slope(preference.measure)),
             format_decimals(one.bound_ratio),
             format_decimals(one.microseconds, 0),
+            "yes" if one.matches[0].anytime else "no",
+            ", ".join((one.matches[0].oracle, *one.matches[0].also_needs)),
         )
-        first = one.matches[0]
-        needs = ", ".join((first.oracle, *first.also_needs))
-        lines.append(
-            f"{one.rank:>3}{'=' if one.tied else ' '}{one.learner:<{widest}}"
-            + "".join(f"{cell:>10}" for cell in cells)
-            + f"  {'yes' if first.anytime else 'no':<7}  {needs}"
-        )
+        for one in standings
+    ]
+    lines = [
+        f"score = {1 - preference.weight:g} × regret + {preference.weight:g} × {preference.violation} violation, "
+        "shares from 0 to 1, smaller is better",
+        str(TextTable((*headings, "anytime", "oracle"), rows)),
+    ]
     lines.append("= tied: the difference to the learner above is less than twice its standard error")
     return "\n".join([*lines, *_values(arena, standings, preference), *_findings(arena)]) + "\n"
 
 
 def _values(arena: ArenaResult, standings: Sequence[Standing], preference: Preference) -> Iterable[str]:
     """Yield tables of regret and violation for the first learners."""
+    first = standings[:MAX_COLUMNS]
     for measure in ("regret", preference.measure):
-        yield f"\n{measure.replace('_', ' ')} after {arena.spec.rounds} rounds, mean ± standard deviation"
-        yield f"{'':<28}" + "".join(f"{one.learner[:22]:>24}" for one in standings[:MAX_COLUMNS])
+        rows = []
         for problem in arena.problems:
-            cells = []
-            for one in standings[:MAX_COLUMNS]:
-                match = next((m for m in one.matches if m.problem == problem), None)
-                cells.append("–" if match is None else f"{match.mean(measure):.4g} ± {match.std(measure):.2g}")
-            yield f"{problem[:27]:<28}" + "".join(f"{cell:>24}" for cell in cells)
+            matches = [next((m for m in one.matches if m.problem == problem), None) for one in first]
+            cells = ["–" if m is None else f"{m.mean(measure):.4g} ± {m.std(measure):.2g}" for m in matches]
+            rows.append((problem, *cells))
+        title = f"\n{measure.replace('_', ' ')} after {arena.spec.rounds} rounds, mean ± standard deviation"
+        yield str(TextTable(("", *(one.learner for one in first)), rows, title=title))
     yield ""
 
 

@@ -10,52 +10,56 @@ A round has two passes over the coordinates: one for ⟨u, w⟩ and ‖u‖², o
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from longterm.linear_model.kernels.compile import helper
+from longterm.linear_model.kernels.compile import helper, use
 from longterm.linear_model.kernels.layout import RESIDUAL, WEIGHTS
 from longterm.linear_model.kernels.round import (
     add_gradient,
     ascend,
     charge_scales,
     clip,
-    margin_of,
     observe,
     place_intercept,
     place_leader,
 )
 
 
-@helper
-def learn_rows(parameters, scalars, mixtures, z, rows, labels, weights, margins):
-    """Learn the rows one after another. Write the margin of each, from before it was learned."""
-    p, s, d = parameters[0], scalars[0], len(z)
-    mixture, residual = mixtures[WEIGHTS], mixtures[RESIDUAL]
-    for i in range(len(rows)):
-        threshold = s.multiplier_sum * p.l1
-        dot = length = 0.0
-        for j in range(d):
-            u = np.float64(rows[i, j])
-            dot += u * (clip(z[j], threshold) - z[j])
-            length += u * u
-        margins[i], slope = begin_round(p, s, mixture, residual, dot, length, labels[i], weights[i])
-        threshold = s.multiplier_sum * p.l1
-        norm_1 = norm_2 = 0.0
-        for j in range(d):
-            total = z[j] + slope * np.float64(rows[i, j])
-            z[j] = total
-            w = clip(total, threshold) - total
-            norm_1 += abs(w)
-            norm_2 += w * w
-        s.norm_1, s.norm_2 = norm_1, norm_2
-        end_round(p, s, mixture, residual, norm_1, norm_2, slope, labels[i], weights[i])
+def row_loop(digest: str) -> Callable[..., None]:
+    """Return the function that learns rows by this rule and writes their margins, to be compiled with this digest."""
+
+    def learn_rows(parameters, scalars, mixtures, z, rows, labels, weights, margins):
+        use(digest)
+        p, s, d = parameters[0], scalars[0], len(z)
+        mixture, residual = mixtures[WEIGHTS], mixtures[RESIDUAL]
+        for i in range(len(rows)):
+            threshold = s.multiplier_sum * p.l1
+            dot = length = 0.0
+            for j in range(d):
+                u = np.float64(rows[i, j])
+                dot += u * (clip(z[j], threshold) - z[j])
+                length += u * u
+            margins[i], slope = begin_round(p, s, mixture, residual, dot, length, labels[i], weights[i])
+            threshold = s.multiplier_sum * p.l1
+            norm_1 = norm_2 = 0.0
+            for j in range(d):
+                total = z[j] + slope * np.float64(rows[i, j])
+                z[j] = total
+                w = clip(total, threshold) - total
+                norm_1 += abs(w)
+                norm_2 += w * w
+            s.norm_1, s.norm_2 = norm_1, norm_2
+            end_round(p, s, mixture, residual, norm_1, norm_2, slope, labels[i], weights[i])
+
+    return learn_rows
 
 
 @helper
 def begin_round(p, s, mixture, residual, dot, length, label, weight):
     """Do what a round does before z changes. Return the margin and the weighted slope of the loss."""
-    margin = margin_of(p, s, dot)
-    slope, g = observe(p, s, margin, label, weight)
+    margin, slope, g = observe(p, s, dot, label, weight)
     add_gradient(p, s, slope, length)
     ascend(p, s, g)
     s.multiplier_sum += s.multiplier

@@ -12,51 +12,55 @@ Steps found online need the length of the whole direction first, which is a thir
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
-from longterm.linear_model.kernels.compile import helper
+from longterm.linear_model.kernels.compile import helper, use
 from longterm.linear_model.kernels.round import ascend, clip, observe, within_ball
 
 
-@helper
-def learn_rows(parameters, scalars, mixtures, v, rows, labels, weights, margins):
-    """Learn the rows one after another. Write the margin of each, from before it was learned."""
-    p, s, d = parameters[0], scalars[0], len(v)
-    for i in range(len(rows)):
-        dot = length = 0.0
-        for j in range(d):
-            u = np.float64(rows[i, j])
-            dot += u * v[j]
-            length += u * u
-        margins[i] = s.scale * dot + s.intercept
-        slope, g = observe(p, s, margins[i], labels[i], weights[i])
-        pull_1, pull_2 = s.multiplier * p.l1, s.multiplier * p.l2
-        if p.mu > 0.0:  # Mahdavi's constant steps
-            eta = p.step
-            s.multiplier = max(s.multiplier + p.mu * (g - p.theta_0 * s.multiplier), 0.0)
-        elif p.step > 0.0:
-            eta = p.step * ascend(p, s, g) / p.theta_0
-        else:
-            s.gradient_squares += squared_direction(v, rows, i, slope, pull_1, pull_2 * s.scale)
-            s.longest_gradient = max(s.longest_gradient, math.sqrt(slope * slope * length))
-            eta = adagrad_step(p.radius, s.gradient_squares)
-            ascend(p, s, g)
-        keep, sign, step = s.scale * (1.0 - eta * pull_2), eta * pull_1, eta * slope
-        norm_1 = norm_2 = 0.0
-        for j in range(d):
-            new = keep * v[j] - signed(sign, v[j]) - step * np.float64(rows[i, j])
-            v[j] = new
-            norm_1 += abs(new)
-            norm_2 += new * new
-        s.norm_1, s.norm_2 = norm_1, norm_2
-        s.scale = within_ball(1.0, norm_2, p.radius)
-        if p.intercept_bound > 0.0:
-            if p.step == 0.0:
-                s.intercept_squares += slope * slope
-                eta = adagrad_step(p.intercept_bound, s.intercept_squares)
-            s.intercept = clip(s.intercept - eta * slope, p.intercept_bound)
-        s.round += 1
+def row_loop(digest: str) -> Callable[..., None]:
+    """Return the function that learns rows by this rule and writes their margins, to be compiled with this digest."""
+
+    def learn_rows(parameters, scalars, mixtures, v, rows, labels, weights, margins):
+        use(digest)
+        p, s, d = parameters[0], scalars[0], len(v)
+        for i in range(len(rows)):
+            dot = length = 0.0
+            for j in range(d):
+                u = np.float64(rows[i, j])
+                dot += u * v[j]
+                length += u * u
+            margins[i], slope, g = observe(p, s, dot, labels[i], weights[i])
+            pull_1, pull_2 = s.multiplier * p.l1, s.multiplier * p.l2
+            if p.mu > 0.0:  # Mahdavi's constant steps
+                eta = p.step
+                s.multiplier = max(s.multiplier + p.mu * (g - p.theta_0 * s.multiplier), 0.0)
+            elif p.step > 0.0:
+                eta = p.step * ascend(p, s, g) / p.theta_0
+            else:
+                s.gradient_squares += squared_direction(v, rows, i, slope, pull_1, pull_2 * s.scale)
+                s.longest_gradient = max(s.longest_gradient, math.sqrt(slope * slope * length))
+                eta = adagrad_step(p.radius, s.gradient_squares)
+                ascend(p, s, g)
+            keep, sign, step = s.scale * (1.0 - eta * pull_2), eta * pull_1, eta * slope
+            norm_1 = norm_2 = 0.0
+            for j in range(d):
+                new = keep * v[j] - signed(sign, v[j]) - step * np.float64(rows[i, j])
+                v[j] = new
+                norm_1 += abs(new)
+                norm_2 += new * new
+            s.norm_1, s.norm_2 = norm_1, norm_2
+            s.scale = within_ball(1.0, norm_2, p.radius)
+            if p.intercept_bound > 0.0:
+                if p.step == 0.0:
+                    s.intercept_squares += slope * slope
+                    eta = adagrad_step(p.intercept_bound, s.intercept_squares)
+                s.intercept = clip(s.intercept - eta * slope, p.intercept_bound)
+            s.round += 1
+
+    return learn_rows
 
 
 @helper

@@ -34,6 +34,6 @@ def use(digest):
     """Do nothing: a kernel calls it so that the digest is part of its closure and of Numba's cache key."""
 
 
-def compiled(function: Callable[..., Any], signature: Any) -> Any:
-    """Return the kernel `function`, compiled for arguments of these types."""
-    return _numba.compiled(function, signature, fastmath=FASTMATH)
+def compiled(function: Callable[..., Any], signature: Any, *, reorder: bool = True) -> Any:
+    """Return the kernel `function`, compiled for arguments of these types. Without `reorder` sums keep their order."""
+    return _numba.compiled(function, signature, fastmath=FASTMATH if reorder else False)

@@ -131,8 +131,8 @@ MIXTURE_FIELDS = (
 )
 """A mixture of scales. A learner has two: that of the weights, and that of the intercept's residual."""
 WEIGHTS, RESIDUAL = range(2)
-RESIDUAL_SCALES = 5
-"""Scales of the residual's mixture."""
+WEIGHT_SCALES, RESIDUAL_SCALES = np.int64(SCALES), np.int64(5)
+"""Numbers of scales of the mixtures. Numba compiles a function once for all NumPy integers, but for each literal."""
 
 
 def _record(names: tuple[Field, ...]) -> np.dtype[Any]:

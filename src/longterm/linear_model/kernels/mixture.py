@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from longterm.learners.multi_scale_hedge import LONGEST_BLOCK, PACE
-from longterm.linear_model.kernels.compile import ordered
+from longterm.linear_model.kernels.compile import exact, ordered
 
 LEAST_SQUARES = 1e-300
 """No leader is placed while the sum of squared gradients is at most this."""
@@ -20,7 +20,7 @@ CLOSE, MAX_STEPS = 1e-7, 60
 """Newton's iteration for ν ends one step after |ln Σ p_k| is at most CLOSE; its order is two."""
 
 
-@ordered
+@exact
 def set_priors(m, count, typical, power):
     """Set the priors π_k ∝ (R_k + typical)^−power, and p = π."""
     total = 0.0
@@ -56,7 +56,7 @@ def add_losses(m, count, along, t):
     return b, most > m.tolerance or b > m.cap or t % LONGEST_BLOCK == 0
 
 
-@ordered
+@exact
 def pay(m, count, b):
     """Charge every scale what it owes. `b` is that of the block's last round."""
     alpha, inverse = inverse_rate(m), m.inverse[count - 1]
@@ -70,14 +70,16 @@ def pay(m, count, b):
         m.owed[k] = m.squares[k] = 0.0
 
 
-@ordered
+@exact
 def price(m, count, multiplier, norm_1, half_squares, budget):
-    """Charge every scale λ g(x^k), with l1‖w‖₁ and ½l2‖w‖² given."""
+    """Charge every scale λ g(x^k) where α > 0, with l1‖w‖₁ and ½l2‖w‖² given."""
+    if inverse_rate(m) == 0.0:
+        return
     for k in range(count + 1):
         m.loss[k] += multiplier * (m.factor[k] * (norm_1 + m.factor[k] * half_squares) - budget)
 
 
-@ordered
+@exact
 def set_shares(m, count, tolerance):
     """Set p_k = π_k exp((ν − Q_k)/(αR_k)) with Σ p_k = 1, then the tolerance and the tilt of the next block.
 

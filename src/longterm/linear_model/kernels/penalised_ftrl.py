@@ -24,59 +24,61 @@ known parts, so Theorem 2 of `docs/scales.md` holds with it.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
-from longterm.learners.multi_scale_hedge import SCALES
-from longterm.linear_model.kernels.compile import helper
-from longterm.linear_model.kernels.layout import ONE, RESIDUAL, WEIGHTS
+from longterm.linear_model.kernels.compile import helper, use
+from longterm.linear_model.kernels.layout import ONE, RESIDUAL, WEIGHT_SCALES, WEIGHTS
 from longterm.linear_model.kernels.mixture import place
 from longterm.linear_model.kernels.round import (
     add_gradient,
     charge_scales,
     clip,
     leader_curvature,
-    margin_of,
     observe,
     place_intercept,
     place_leader,
 )
 
-MAX_PASSES, MAX_STEPS, FEW_PASSES = 50, 100, 4
+MAX_PASSES, MAX_STEPS = 50, 100
 
 
-@helper
-def learn_rows(parameters, scalars, mixtures, z, rows, labels, weights, margins):
-    """Learn the rows one after another. Write the margin of each, from before it was learned."""
-    p, s, d = parameters[0], scalars[0], len(z)
-    mixture, residual = mixtures[WEIGHTS], mixtures[RESIDUAL]
-    if s.round == 1 and p.step > 0.0:
-        s.multiplier_sum = p.weight_0
-    for i in range(len(rows)):
-        threshold = s.multiplier * p.l1
-        dot = length = 0.0
-        for j in range(d):
-            u = np.float64(rows[i, j])
-            dot += u * (clip(z[j], threshold) - z[j])
-            length += u * u
-        margins[i] = margin_of(p, s, dot)
-        slope, _ = observe(p, s, margins[i], labels[i], weights[i])
-        add_gradient(p, s, slope, length)
-        s.multiplier_sum += next_weight(p, s)
-        charge_scales(p, s, mixture, residual, dot, length, slope)
-        for j in range(d):
-            z[j] += slope * np.float64(rows[i, j])
-        if p.scales == ONE:
-            weight = least_weight(p, leader_curvature(p, s), z, threshold)
-        else:
-            weight = raised_weight(p, s, mixture, z)
-        s.multiplier = min(weight, s.multiplier_sum)
-        if p.max_features > 0:
-            s.multiplier = max(s.multiplier, weight_for_few(p, z, s.multiplier))
-        _, s.norm_1, s.norm_2 = soft_sums(z, s.multiplier * p.l1)
-        place_leader(p, s, mixture, s.multiplier, s.norm_1, s.norm_2)
-        place_intercept(p, s, residual, slope, labels[i], weights[i])
-        s.round += 1
+def row_loop(digest: str) -> Callable[..., None]:
+    """Return the function that learns rows by this rule and writes their margins, to be compiled with this digest."""
+
+    def learn_rows(parameters, scalars, mixtures, z, rows, labels, weights, margins):
+        use(digest)
+        p, s, d = parameters[0], scalars[0], len(z)
+        mixture, residual = mixtures[WEIGHTS], mixtures[RESIDUAL]
+        if s.round == 1 and p.step > 0.0:
+            s.multiplier_sum = p.weight_0
+        for i in range(len(rows)):
+            threshold = s.multiplier * p.l1
+            dot = length = 0.0
+            for j in range(d):
+                u = np.float64(rows[i, j])
+                dot += u * (clip(z[j], threshold) - z[j])
+                length += u * u
+            margins[i], slope, _ = observe(p, s, dot, labels[i], weights[i])
+            add_gradient(p, s, slope, length)
+            s.multiplier_sum += next_weight(p, s)
+            charge_scales(p, s, mixture, residual, dot, length, slope)
+            for j in range(d):
+                z[j] += slope * np.float64(rows[i, j])
+            if p.scales == ONE:
+                weight = least_weight(p, leader_curvature(p, s), z, threshold)
+            else:
+                weight = raised_weight(p, s, mixture, z)
+            s.multiplier = min(weight, s.multiplier_sum)
+            if p.max_features > 0:
+                s.multiplier = max(s.multiplier, weight_for_few(p, z, s.multiplier))
+            _, s.norm_1, s.norm_2 = soft_sums(z, s.multiplier * p.l1)
+            place_leader(p, s, mixture, s.multiplier, s.norm_1, s.norm_2)
+            place_intercept(p, s, residual, slope, labels[i], weights[i])
+            s.round += 1
+
+    return learn_rows
 
 
 @helper
@@ -133,7 +135,7 @@ def raised_weight(p, s, mixture, z):
 @helper
 def mixture_excess(p, s, mixture, weight, norm_1, norm_2):
     """Return G at this weight, from N₁ and N₂."""
-    factor = place(mixture, SCALES, s.gradient_squares, weight * p.l2, norm_2)
+    factor = place(mixture, WEIGHT_SCALES, s.gradient_squares, weight * p.l2, norm_2)
     factor = min(factor, p.factor_bound)
     return factor * (p.l1 * norm_1 + 0.5 * p.l2 * factor * norm_2) - p.budget
 
@@ -182,28 +184,20 @@ def modelled(p, s, mixture, weight, rise, n, norm_1, norm_2):
 
 @helper
 def weight_for_few(p, z, weight):
-    """Return the smallest ν ≥ `weight` with at most max_features coordinates |z_k| > νl1.
-
-    As a rule one coordinate is too many, and the smallest of those above is the threshold. Otherwise bisect.
-    """
-    count, least, largest = above_and_least(z, weight * p.l1)
-    for _ in range(FEW_PASSES):
-        if count <= p.max_features:
-            return weight
-        weight = weight_reaching(least, p.l1)
-        count, least, largest = above_and_least(z, weight * p.l1)
-    low, high = weight, weight_reaching(largest, p.l1)
-    while count > p.max_features:
+    """Return the smallest ν ≥ `weight` with at most max_features coordinates |z_k| > νl1, by bisection."""
+    count, low, high = above_and_range(z, weight * p.l1)
+    if count <= p.max_features:
+        return weight
+    while count > p.max_features + 1:  # the threshold is in [low, high), two of the |z_k|
         middle = 0.5 * (low + high)
-        if not low < middle < high:
-            return high
-        here, least, _ = above_and_least(z, middle * p.l1)
-        if here > p.max_features:
-            low = weight_reaching(least, p.l1)
-            count = above_and_least(z, low * p.l1)[0]
-        else:
+        above, least, _ = above_and_range(z, middle)
+        if above > p.max_features:
+            count, low = above, least
+        elif middle < high and low < middle:
             high = middle
-    return low
+        else:
+            return weight_reaching(high, p.l1)
+    return weight_reaching(low, p.l1)
 
 
 @helper
@@ -216,7 +210,7 @@ def weight_reaching(size, l1):
 
 
 @helper
-def above_and_least(z, threshold):
+def above_and_range(z, threshold):
     """Return how many |z_k| are above the threshold, the least of them, and the largest."""
     count = 0
     least, largest = np.inf, 0.0

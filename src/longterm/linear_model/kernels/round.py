@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 
-from longterm.learners.multi_scale_hedge import BLOCK_TOLERANCE, SCALES
+from longterm.learners.multi_scale_hedge import BLOCK_TOLERANCE
 from longterm.linear_model.kernels.compile import helper
-from longterm.linear_model.kernels.layout import LOG_ODDS, MEAN, ONE, PRICED, RESIDUAL_SCALES
+from longterm.linear_model.kernels.layout import LOG_ODDS, MEAN, ONE, PRICED, RESIDUAL_SCALES, WEIGHT_SCALES
 from longterm.linear_model.kernels.losses import value_and_slope
 from longterm.linear_model.kernels.mixture import add_losses, pay, place, price, set_priors, set_shares
 
@@ -38,40 +38,25 @@ def within_ball(scale, norm_2, radius):
 
 
 @helper
-def margin_of(p, s, dot):
-    """Return ⟨u, x_t⟩ + b_t from ⟨u, w⟩; in regression with a mixture clipped to ±reach.
+def observe(p, s, dot, label, weight):
+    """Score a row with ⟨u, w⟩ = dot, and add f_t(x_t) and g(x_t) to their sums.
 
-    A target within ±reach loses nothing by the clipping and its slope keeps its sign, so the theorems hold.
+    Return the margin ⟨u, x_t⟩ + b_t, the weighted slope of the loss, and g(x_t). In regression with a mixture margins
+    are clipped to ±reach. A target within ±reach loses nothing by it and its slope keeps its sign: the theorems hold.
     """
     margin = s.scale * dot + s.intercept
-    return clip(margin, s.reach) if p.offset == MEAN else margin
-
-
-@helper
-def observe(p, s, margin, label, weight):
-    """Add f_t(x_t) and g(x_t) to their sums. Return the weighted slope of the loss, and g(x_t)."""
+    if p.offset == MEAN:
+        margin = clip(margin, s.reach)
+        s.reach = max(s.reach, REACH * abs(label))
     value, slope = value_and_slope(p.loss, p.loss_parameter, margin, label)
     s.loss_sum += weight * value
-    if p.offset == MEAN:
-        s.reach = max(s.reach, REACH * abs(label))
     norm_1, norm_2 = s.norm_1 + s.norm_1_low, s.norm_2 + s.norm_2_low
     g = s.scale * (p.l1 * norm_1 + 0.5 * p.l2 * s.scale * norm_2) - p.budget
     positive = max(g, 0.0)
     s.signed_violation += g
     s.hard_violation += positive
     s.squared_violation += positive * positive
-    return weight * slope, g
-
-
-@helper
-def add_gradient(p, s, slope, length):
-    """Add the gradient to V, M and the intercept's V_b, where constants are found online; `length` is ‖u‖²."""
-    if p.step == 0.0:
-        square = slope * slope * length
-        s.gradient_squares += square
-        s.longest_gradient = max(s.longest_gradient, math.sqrt(square))
-        if p.intercept_bound + p.residual_radius > 0.0:
-            s.intercept_squares += slope * slope
+    return margin, weight * slope, g
 
 
 @helper
@@ -100,22 +85,33 @@ def leader_curvature(p, s):
 
 
 @helper
+def add_gradient(p, s, slope, length):
+    """Add the gradient to V, M and V_b where constants are found online; `length` is ‖u‖²."""
+    if p.step == 0.0:
+        square = slope * slope * length
+        s.gradient_squares += square
+        s.longest_gradient = max(s.longest_gradient, math.sqrt(square))
+        if p.intercept_bound + p.residual_radius > 0.0:
+            s.intercept_squares += slope * slope
+
+
+@helper
 def charge_scales(p, s, weights, residual, dot, length, slope):
     """Add the round to what the scales of both mixtures owe, and charge them if the block ends; `dot` is ⟨u, w⟩."""
     if p.scales == ONE:
         return
     if s.first_length == 0.0 and length > 0.0:  # the first row sets a typical size of x, 1/(4‖u‖)
         s.first_length = math.sqrt(length)
-        set_priors(weights, SCALES, 0.25 / s.first_length, PRIOR_POWER)
-    b, ends = add_losses(weights, SCALES, slope * dot, s.round)
+        set_priors(weights, WEIGHT_SCALES, 0.25 / s.first_length, PRIOR_POWER)
+    b, ends = add_losses(weights, WEIGHT_SCALES, slope * dot, s.round)
     residual_b = 0.0
     if p.residual_radius > 0.0:
         residual_b, residual_ends = add_losses(residual, RESIDUAL_SCALES, -slope * s.intercept_slope, s.round)
         ends = ends or residual_ends
     if ends or p.scales == PRICED:
-        pay(weights, SCALES, b)
+        pay(weights, WEIGHT_SCALES, b)
         if p.scales != PRICED:  # otherwise λ g is charged first, in `place_leader`
-            set_shares(weights, SCALES, BLOCK_TOLERANCE)
+            set_shares(weights, WEIGHT_SCALES, BLOCK_TOLERANCE)
         if p.residual_radius > 0.0:
             pay(residual, RESIDUAL_SCALES, residual_b)
             set_shares(residual, RESIDUAL_SCALES, RESIDUAL_TOLERANCE)
@@ -127,19 +123,20 @@ def place_leader(p, s, weights, multiplier, norm_1, norm_2):
     if p.scales == ONE:
         s.scale = within_ball(1.0 / (leader_curvature(p, s) + multiplier * p.l2), norm_2, p.radius)
         return
-    factor = place(weights, SCALES, s.gradient_squares, multiplier * p.l2, norm_2)
+    factor = place(weights, WEIGHT_SCALES, s.gradient_squares, multiplier * p.l2, norm_2)
     if p.scales == PRICED:
-        price(weights, SCALES, s.multiplier, p.l1 * norm_1, 0.5 * p.l2 * norm_2, p.budget)
-        set_shares(weights, SCALES, BLOCK_TOLERANCE)
-        factor = place(weights, SCALES, s.gradient_squares, multiplier * p.l2, norm_2)
+        price(weights, WEIGHT_SCALES, s.multiplier, p.l1 * norm_1, 0.5 * p.l2 * norm_2, p.budget)
+        set_shares(weights, WEIGHT_SCALES, BLOCK_TOLERANCE)
+        factor = place(weights, WEIGHT_SCALES, s.gradient_squares, multiplier * p.l2, norm_2)
     s.scale = min(factor, p.factor_bound)
 
 
 @helper
 def place_intercept(p, s, residual, slope, label, weight):
-    """Set b_{t+1}: clip(−z_b/a, ±r), or with a mixture the offset plus a residual.
+    """Set b_{t+1}: clip(−z_b/a, ±r), or with a mixture an offset plus a residual.
 
-    With constants found online, b in an interval is a learner of its own, with the curvature √V_b/r.
+    With constants found online, b in an interval is a learner of its own, with the curvature √V_b/r. The offset is the
+    log-odds of the classes so far, the mean target, or 0.
     """
     if p.intercept_bound + p.residual_radius > 0.0:
         s.intercept_slope += slope
@@ -154,22 +151,15 @@ def place_intercept(p, s, residual, slope, label, weight):
             slope_squared = s.intercept_slope * s.intercept_slope
             factor = place(residual, RESIDUAL_SCALES, s.intercept_squares, 0.0, slope_squared)
             s.residual = -s.intercept_slope * factor
-        s.intercept = next_offset(p, s, label, weight) + s.residual
-
-
-@helper
-def next_offset(p, s, label, weight):
-    """Count the row's label and return the next offset: log-odds of the classes so far, the mean target, or 0."""
-    s.heaviest = max(s.heaviest, weight)
-    if p.offset == MEAN:
-        s.positive_weight += weight
-        s.negative_weight += weight * label
-        return s.negative_weight / s.positive_weight if s.heaviest > 0.0 else 0.0
-    if p.offset == LOG_ODDS:
-        if label > 0.0:
+        s.heaviest = max(s.heaviest, weight)
+        offset = 0.0
+        if p.offset == MEAN:
             s.positive_weight += weight
-        else:
-            s.negative_weight += weight
-        half = 0.5 * s.heaviest
-        return math.log((s.positive_weight + half) / (s.negative_weight + half)) if s.heaviest > 0.0 else 0.0
-    return 0.0
+            s.negative_weight += weight * label
+            offset = s.negative_weight / s.positive_weight if s.heaviest > 0.0 else 0.0
+        elif p.offset == LOG_ODDS:
+            s.positive_weight += weight if label > 0.0 else 0.0
+            s.negative_weight += 0.0 if label > 0.0 else weight
+            half = 0.5 * s.heaviest
+            offset = math.log((s.positive_weight + half) / (s.negative_weight + half)) if half > 0.0 else 0.0
+        s.intercept = offset + s.residual

@@ -7,39 +7,47 @@ increasing indices below d and finite values, which `_rows` checks: an index out
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numba import int64, uint64
 
 from longterm.linear_model.kernels.aftrl import begin_round, end_round
-from longterm.linear_model.kernels.compile import exact
+from longterm.linear_model.kernels.compile import exact, use
 from longterm.linear_model.kernels.heap import KEY_SHARE, PERIOD, SLACK, add, push, raise_threshold, rebuild, word_of
 from longterm.linear_model.kernels.layout import RESIDUAL, WEIGHTS
 from longterm.linear_model.kernels.round import clip
 
 
-@exact
-def learn_rows(parameters, scalars, mixtures, vector, heap, bits, data, indices, indptr, labels, weights, margins):
-    """Learn the CSR rows one after another. Write the margin of each, from before it was learned."""
-    p, s = parameters[0], scalars[0]
-    mixture, residual = mixtures[WEIGHTS], mixtures[RESIDUAL]
-    for i in range(len(labels)):
-        first, last = indptr[i], indptr[i + 1]
-        threshold = s.multiplier_sum * p.l1
-        dot = length = 0.0
-        for j in range(first, last):
-            u, z = np.float64(data[j]), vector[indices[j]].z
-            dot += u * (clip(z, threshold) - z)
-            length += u * u
-        margins[i], slope = begin_round(p, s, mixture, residual, dot, length, labels[i], weights[i])
-        risen = s.multiplier_sum * p.l1
-        if risen > threshold:
-            raise_threshold(s, vector, heap, bits, threshold, risen)
-        full = s.entries > 2 * s.live + SLACK or s.entries + (last - first) > len(heap)
-        if full or s.round % PERIOD == 0:
-            rebuild(s, vector, heap, bits, risen)
-        add_row(s, vector, heap, bits, data, indices, first, last, slope, risen)
-        norm_1, norm_2 = s.norm_1 + s.norm_1_low, s.norm_2 + s.norm_2_low
-        end_round(p, s, mixture, residual, norm_1, norm_2, slope, labels[i], weights[i])
+def row_loop(digest: str) -> Callable[..., None]:
+    """Return the function that learns CSR rows and writes their margins, to be compiled with this digest."""
+
+    def learn_rows(
+        parameters, scalars, mixtures, vector, heap, bits, data, indices, indptr, labels, weights, margins
+    ):  # fmt: skip
+        use(digest)
+        p, s = parameters[0], scalars[0]
+        mixture, residual = mixtures[WEIGHTS], mixtures[RESIDUAL]
+        for i in range(len(labels)):
+            first, last = indptr[i], indptr[i + 1]
+            threshold = s.multiplier_sum * p.l1
+            dot = length = 0.0
+            for j in range(first, last):
+                u, z = np.float64(data[j]), vector[indices[j]].z
+                dot += u * (clip(z, threshold) - z)
+                length += u * u
+            margins[i], slope = begin_round(p, s, mixture, residual, dot, length, labels[i], weights[i])
+            risen = s.multiplier_sum * p.l1
+            if risen > threshold:
+                raise_threshold(s, vector, heap, bits, threshold, risen)
+            full = s.entries > 2 * s.live + SLACK or s.entries + (last - first) > len(heap)
+            if full or s.round % PERIOD == 0:
+                rebuild(s, vector, heap, bits, risen)
+            add_row(s, vector, heap, bits, data, indices, first, last, slope, risen)
+            norm_1, norm_2 = s.norm_1 + s.norm_1_low, s.norm_2 + s.norm_2_low
+            end_round(p, s, mixture, residual, norm_1, norm_2, slope, labels[i], weights[i])
+
+    return learn_rows
 
 
 @exact

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from longterm._arrays import FloatArray
 from longterm._numba import readonly
-from longterm.learners.multi_scale_hedge import RATIO, SCALES
+from longterm.learners.multi_scale_hedge import RATIO
 from longterm.linear_model.kernels import aftrl, aogd, penalised_ftrl, sparse_aftrl
-from longterm.linear_model.kernels.compile import compiled, source_digest, use
+from longterm.linear_model.kernels.compile import compiled, source_digest
 from longterm.linear_model.kernels.heap import KEY_SHARE, bits_for, capacity
 from longterm.linear_model.kernels.layout import (
     AFTRL,
@@ -28,6 +28,7 @@ from longterm.linear_model.kernels.layout import (
     RESIDUAL,
     RESIDUAL_SCALES,
     SCALARS,
+    WEIGHT_SCALES,
     WEIGHTS,
     Parameters,
 )
@@ -44,49 +45,26 @@ without the padding the last bits of sums would depend on where the arrays lie i
 RESCALED = ("multiplier", "multiplier_sum", "longest_gradient")
 """Scalars that grow with the weight of the past where features are rescaled, and `gradient_squares` with its square."""
 LARGEST_RESCALED = 1e140
+STATE: Any = (readonly(from_dtype(PARAMETERS)), from_dtype(SCALARS)[::1], from_dtype(MIXTURE)[::1])
+GIVEN: Any = (readonly(float64), readonly(float64), float64[::1])
+"""Types of the arguments of all kernels: the state, and labels, weights and margins."""
 NUMBERS = {"float32": float32, "float64": float64, "int32": int32, "int64": int64}
 
 
 @cache
 def dense_kernel(code: int, values: str) -> Any:
-    """Return the kernel of a rule for dense rows of this dtype; its arguments are those of `learn_rows`."""
-    digest = source_digest()
-
-    def learn_aogd(parameters, scalars, mixtures, vector, rows, labels, weights, margins):
-        use(digest)
-        aogd.learn_rows(parameters, scalars, mixtures, vector, rows, labels, weights, margins)
-
-    def learn_aftrl(parameters, scalars, mixtures, vector, rows, labels, weights, margins):
-        use(digest)
-        aftrl.learn_rows(parameters, scalars, mixtures, vector, rows, labels, weights, margins)
-
-    def learn_penalised_ftrl(parameters, scalars, mixtures, vector, rows, labels, weights, margins):
-        use(digest)
-        penalised_ftrl.learn_rows(parameters, scalars, mixtures, vector, rows, labels, weights, margins)
-
-    function = {AOGD: learn_aogd, AFTRL: learn_aftrl, PENALISED_FTRL: learn_penalised_ftrl}[code]
-    state = (readonly(from_dtype(PARAMETERS)), from_dtype(SCALARS)[::1], from_dtype(MIXTURE)[::1])
-    given = (readonly(NUMBERS[values], 2), readonly(float64), readonly(float64), float64[::1])
-    return compiled(function, (*state, float64[::1], *given))
+    """Return the kernel of a rule for dense rows of this dtype."""
+    loop = {AOGD: aogd, AFTRL: aftrl, PENALISED_FTRL: penalised_ftrl}[code].row_loop(source_digest())
+    return compiled(loop, (*STATE, float64[::1], readonly(NUMBERS[values], 2), *GIVEN))
 
 
 @cache
 def sparse_kernel(values: str, indices: str) -> Any:
-    """Return the kernel of A-FTRL for CSR rows of these dtypes; its arguments are those of `learn_rows`."""
-    digest = source_digest()
-
-    def learn(parameters, scalars, mixtures, vector, heap, bits, data, indices, indptr, labels, weights,
-              margins):  # fmt: skip
-        use(digest)
-        sparse_aftrl.learn_rows(
-            parameters, scalars, mixtures, vector, heap, bits, data, indices, indptr, labels, weights,
-            margins,
-        )  # fmt: skip
-
-    state = (readonly(from_dtype(PARAMETERS)), from_dtype(SCALARS)[::1], from_dtype(MIXTURE)[::1])
-    rows = (readonly(NUMBERS[values]), readonly(NUMBERS[indices]), readonly(NUMBERS[indices]))
-    given = (readonly(float64), readonly(float64), float64[::1])
-    return compiled(learn, (*state, from_dtype(COORDINATE)[::1], uint64[::1], uint64, *rows, *given))
+    """Return the kernel of A-FTRL for CSR rows of these dtypes. All of them give the same bits."""
+    layout = from_dtype(COORDINATE)[::1], uint64[::1], uint64
+    rows = readonly(NUMBERS[values]), readonly(NUMBERS[indices]), readonly(NUMBERS[indices])
+    signature = (*STATE, *layout, *rows, *GIVEN)
+    return compiled(sparse_aftrl.row_loop(source_digest()), signature, reorder=False)
 
 
 class KernelState:
@@ -123,14 +101,14 @@ class KernelState:
         if parameters.scales == ONE:
             return
         if before[0] == ONE:
-            self._begin_mixture(WEIGHTS, SCALES, parameters.radius)
+            self._begin_mixture(WEIGHTS, WEIGHT_SCALES, parameters.radius)
         if parameters.residual_radius != before[1]:
             self._begin_mixture(RESIDUAL, RESIDUAL_SCALES, parameters.residual_radius)
             typical = 0.25 * parameters.residual_radius / LOG_ODDS_RADIUS
             set_priors.py_func(self.mixture(RESIDUAL), RESIDUAL_SCALES, typical, RESIDUAL_PRIOR_POWER)
             self.scalars["intercept_slope"] = self.scalars["intercept_squares"] = 0.0
 
-    def _begin_mixture(self, number: int, count: int, radius: float) -> None:
+    def _begin_mixture(self, number: int, count: Any, radius: float) -> None:
         """Set the radii R/4^k of a mixture; the expert at 0 has the radius of the smallest scale."""
         self.mixtures[number] = np.zeros((), dtype=MIXTURE)
         mixture = self.mixture(number)
@@ -243,7 +221,7 @@ class KernelState:
         self.rebuild_heap()
         if squares > 0.0:
             pull = self.number(self.weight_in_force) * self.parameter("l2")
-            factor = place.py_func(mixture, SCALES, squares, pull, self.number("norm_2"))
+            factor = place.py_func(mixture, WEIGHT_SCALES, squares, pull, self.number("norm_2"))
             s["scale"] = min(factor, self.parameter("factor_bound"))
 
     def _keep_few(self) -> None:

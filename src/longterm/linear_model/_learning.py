@@ -1,0 +1,252 @@
+"""The part of a streaming learner that learns blocks of rows: parts, scaled features, the intercept's interval."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import copy, deepcopy
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longterm._arrays import FloatArray
+from longterm.errors import InputError
+from longterm.linear_model._feature_scale import PAST_WEIGHT, POWER, TARGET_POWER, FeatureScale
+from longterm.linear_model._memory import LearnerMemory
+from longterm.linear_model._rows import (
+    IN_ORDER,
+    NO_NUMBERS,
+    TOO_LARGE,
+    RowBlock,
+    first_out_of_range,
+    in_range,
+    max_abs,
+    require_in_range,
+    to_dense,
+    to_sparse,
+)
+from longterm.linear_model.kernels.layout import TRACE
+from longterm.linear_model.kernels.losses import values_and_slopes
+from longterm.linear_model.kernels.state import KernelState
+
+NO_ROUNDS, NO_TRACE = np.empty(0, dtype=np.int64), np.empty(0, dtype=TRACE)
+NUMBERS_AT_ONCE, ROWS_AT_ONCE = 2**17, 64
+"""Rows that are gathered, converted or scaled at once have so many numbers, which fit into a cache, or are so few."""
+NARROWEST, LARGEST_LIMIT = 1e-60, 1e150
+"""Bounds on the intercept's interval and on the root of its V_b when it is widened. They keep numbers finite."""
+LONGEST_SCALED = 1e60
+"""The bound on gradients of scaled rows. Sums are multiplied when factors change, so it is smaller than usual."""
+
+
+class BlockLearner(LearnerMemory):
+    """A learner of blocks of rows that have been checked."""
+
+    def require(
+        self, block: RowBlock, labels: FloatArray, weights: FloatArray, order: NDArray[np.int64] | None = None
+    ) -> None:
+        """Raise InputError if a row is out of range (`_rows.in_range`), learned in this order or, with None, in any."""
+        if order is not None and order is not IN_ORDER:
+            labels, weights = labels[order], weights[order] if len(weights) else weights
+        if block.count == 0 or len(labels) == 0:
+            return
+        distances, radius = np.abs(labels), self._radius
+        if self._widens:
+            with np.errstate(over="ignore"):
+                if self._has_level or order is not None:
+                    level = self._level if self._has_level else float(labels[0])
+                    distances, farthest = distances + abs(level), max_abs(labels - level)
+                else:
+                    distances, farthest = distances + distances.max(), float(labels.max() - labels.min())
+                radius = self._state.parameter("radius") + max(self._settings.reach, 2 * farthest)
+        require_in_range(block, distances, self._weight_bound(weights), radius, IN_ORDER if order is None else order)
+
+    def _weight_bound(self, weight: Any) -> Any:
+        """Return the weights that the range check is to use."""
+        return weight
+
+    def learn_checked(
+        self,
+        block: RowBlock,
+        labels: FloatArray,
+        weights: FloatArray = NO_NUMBERS,
+        order: NDArray[np.int64] = IN_ORDER,
+        *,
+        margins: FloatArray = NO_NUMBERS,
+        record: NDArray[np.int64] = NO_ROUNDS,
+        trace: NDArray[Any] = NO_TRACE,
+    ) -> None:
+        """Learn what `row_block`, `labels_for` and `weights_for` returned and `require` accepted, as `learn` does."""
+        count = block.count if order is IN_ORDER else len(order)
+        if count == 0:
+            return
+        labels = labels if order is IN_ORDER else labels[order]
+        weights = np.ones(count) if len(weights) == 0 else weights if order is IN_ORDER else weights[order]
+        made = margins if len(margins) else np.empty(count)
+        as_they_are = order is IN_ORDER and self._scale is None and block.is_sparse == self._state.is_sparse
+        at_once = count if as_they_are else max(NUMBERS_AT_ONCE // self._settings.dimension, ROWS_AT_ONCE)
+        with self._rollback_on_error(block, labels, weights):
+            before = self._level
+            if self._widens and not self._has_level:  # the interval lies about the first target
+                self._has_level, self._level = True, float(labels[0])
+            start = 0
+            for place, t in enumerate(record):  # a recorded round is learned by itself
+                at = start + int(t) - self.rounds - 1
+                start = self._learn_rows(block, order, labels, weights, made, start, at, at_once)
+                line = trace[place]
+                line["round"], line["nonzeros"], line["multiplier"] = t, self.nonzeros, self.multiplier
+                start = self._learn_rows(block, order, labels, weights, made, start, start + 1, 1)
+                line["loss"] = self.cumulative_loss
+                for name in ("signed_violation", "hard_violation", "squared_violation"):
+                    line[name] = self._state.number(name)
+            self._learn_rows(block, order, labels, weights, made, start, count, at_once)
+            if self._widens:
+                made[0] += before  # the first target of all was not known before it came
+                made[1:] += self._level
+
+    def _learn_rows(
+        self,
+        block: RowBlock,
+        order: NDArray[np.int64],
+        labels: FloatArray,
+        weights: FloatArray,
+        margins: FloatArray,
+        start: int,
+        end: int,
+        at_once: int,
+    ) -> int:
+        """Learn rows start … end − 1 in parts. Settings, factors and the average change between parts. Return `end`."""
+        while start < end:
+            if self._until_drawn == 0:
+                self._draw_decision()
+            stop = min(end, start + min(at_once, self._until_drawn))
+            if self._scale is not None:
+                stop = min(stop, start + self._scale.rows_until_update)
+            targets = labels[start:stop] - self._level
+            if self._widens:
+                stop = start + self._widen_for(targets)
+                targets = targets[: stop - start]
+            rows = block.part(start, stop) if order is IN_ORDER else block.take(order[start:stop])
+            self._learn_part(rows, targets, weights[start:stop], margins[start:stop], block.longest)
+            self._until_drawn -= stop - start
+            start = stop
+        return end
+
+    def _learn_part(
+        self, rows: Any, labels: FloatArray, weights: FloatArray, margins: FloatArray, longest: float
+    ) -> None:
+        """Learn rows in the layout of the state, scaled if features are; `longest` is a bound on their lengths."""
+        if self._scale is None:
+            self._state.learn(self._in_layout(rows), labels, weights, margins)
+            return
+        rows = self._scale.prepare(rows)
+        scaled = self._scaled(rows, labels, weights, longest)
+        self._state.learn(self._in_layout(scaled), labels, weights, margins)
+        self._observe_for_scale(rows, labels, weights, margins)
+
+    def _in_layout(self, rows: Any) -> Any:
+        return to_sparse(rows) if self._state.is_sparse else to_dense(rows, self._settings.dimension)
+
+    # --- scaled features --------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _rollback_on_error(self, block: RowBlock, labels: FloatArray, weights: FloatArray) -> Iterator[None]:
+        """Restore the learner if a row turns out to be out of range after scaling, half-way through the block."""
+        if self._scale is None or self._scaled_rows_fit(block, labels, weights):
+            yield
+            return
+        settings, level, drawn = self._settings, (self._has_level, self._level), self._average.drawn
+        arrays, scale = self._state.arrays(), deepcopy(self._scale)
+        try:
+            yield
+        except InputError:
+            self._state = KernelState(settings.rule, settings.dimension, self._sparse)
+            self._scale = scale
+            self._use(settings)
+            self._state.restore(arrays)
+            (self._has_level, self._level), self._average.drawn = level, drawn
+            self._plan_average()
+            raise
+
+    def _scaled_rows_fit(self, block: RowBlock, labels: FloatArray, weights: FloatArray) -> bool:
+        """Return True if no row of the block can be out of range once it is scaled."""
+        assert self._scale is not None
+        if not self._scale.stays_for(block.count):
+            return False
+        weight = float(weights.max()) if len(weights) else 1.0
+        distance = 2 * max_abs(labels) + abs(self._level)
+        longest = self._scale.length_bound(block.longest)
+        return bool(in_range(longest, distance, weight, self._radius + 4 * distance, LONGEST_SCALED))
+
+    def _scaled(self, rows: Any, labels: FloatArray, weights: FloatArray, longest: float) -> Any:
+        """Return scaled rows, after the update of the factors if it is due. Raise InputError if one is out of range.
+
+        `longest` is a bound on the lengths of the rows.
+        """
+        assert self._scale is not None
+        scale, change = self._scale, None
+        if scale.counts[0] == 0 or scale.is_due:
+            scale = copy(self._scale)
+            scale.begin(rows)
+            change = scale.update(POWER if self._classifies else TARGET_POWER) if scale.is_due else None
+        scaled = scale.apply(rows)
+        bound = scale.length_bound(longest)
+        if first_out_of_range(scaled, bound, np.abs(labels), weights, self._radius, bound=LONGEST_SCALED) is not None:
+            what = "holds a row whose numbers, scaled as those before it, are so large that they overflow"
+            raise InputError("X", what, TOO_LARGE, round=self.rounds + 1)
+        if change is not None:
+            more = PAST_WEIGHT if self._classifies else 1.0
+            self._state.rescale(*change, more)
+            scale.slopes = scale.slopes * more
+        self._scale = scale
+        return scaled
+
+    def _observe_for_scale(self, rows: Any, labels: FloatArray, weights: FloatArray, margins: FloatArray) -> None:
+        """Add learned rows to the sums from which factors are computed."""
+        assert self._scale is not None
+        slopes = np.zeros(len(labels))
+        if self._scale.centred and self._scale.rows_until_update < 2**62:
+            s = self._settings
+            slopes = values_and_slopes(s.code, s.loss_parameter or 0.0, margins, labels)[1] * weights
+            self._scale.slopes[0] = np.cumsum(np.append(self._scale.slopes, slopes))[-1]
+        self._scale.observe(rows, slopes if self._classifies else np.zeros(len(labels)))
+
+    @property
+    def _may_centre(self) -> bool:
+        """True if an intercept can take up the means of features, and the layout is not sparse."""
+        s = self._settings
+        return (self._widens or s.offset != "none" or s.reach > 0) and not self._state.is_sparse
+
+    def scale_by(self, block: RowBlock, *, standard: bool = False) -> None:
+        """Centre and scale features by their means and sizes in these rows; to be called before the first row.
+
+        With `standard`, features are standardised: `FeatureScale.standard`.
+        """
+        make = FeatureScale.standard if standard else FeatureScale.of_block
+        self._scale = make(block, self._settings.dimension, self._may_centre)
+        self._use(self._settings)
+
+    # --- the intercept's interval -----------------------------------------------------------------------------
+
+    def _widen_for(self, labels: FloatArray) -> int:
+        """Widen the interval if the first target lies outside. Return how many targets lie inside then."""
+        sizes = np.abs(labels)
+        if sizes[0] > self._settings.reach:
+            self._widen(float(sizes[0]))
+        outside = sizes > self._settings.reach
+        return int(outside.argmax()) if outside.any() else len(labels)
+
+    def _widen(self, size: float) -> None:
+        """Set the interval to ±2 size. The decision and its curvature stay (`docs/linear_model.md`)."""
+        size = max(size, NARROWEST)
+        if self._settings.scales != "one":  # the residual begins at 0
+            self._use(replace(self._settings, residual_radius=2 * size))
+            return
+        scalars, before = self._state.scalars, self._settings.intercept_bound
+        limit = math.sqrt(scalars["intercept_squares"][0])  # curvature times bound: b is at the end of the interval
+        scalars["intercept_slope"] = min(max(scalars["intercept_slope"][0], -limit), limit)
+        self._use(replace(self._settings, intercept_bound=2 * size))
+        if before > 0.0:
+            scalars["intercept_squares"] = min(limit * (2 * size / before), LARGEST_LIMIT) ** 2

@@ -1,0 +1,9 @@
+"""Learners in a service: ask and tell in any order, state in a database, fleets of learners."""
+
+from longterm.service.fleet import Fleet
+from longterm.service.intervals import LiveInterval, LiveIntervals
+from longterm.service.learner import LiveLearner
+from longterm.service.state import LiveState
+from longterm.service.tokens import Token
+
+__all__ = ["Fleet", "LiveInterval", "LiveIntervals", "LiveLearner", "LiveState", "Token"]

@@ -1,0 +1,482 @@
+"""The database of live objects: one schema and one set of statements for SQLite and PostgreSQL.
+
+An object is a row of `longterm_objects`: its name, kind, specification, version and packed state. Its rounds are rows
+of `longterm_rounds`, and large pieces of its state rows of `longterm_parts`. A change of the state raises the version,
+and a statement names the version that it starts from. So a statement of a replica with an old copy changes no row, and
+that replica reads again.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from longterm.errors import DatabaseError, InputError
+from longterm.storage.files import partial_beside, replace_file
+
+Durability = Literal["commit", "relaxed"]
+Statement = tuple[str, Sequence[Any]]
+"""SQL with ``?`` for arguments, and the arguments."""
+
+SCHEMA_VERSION = 1
+BUSY_SECONDS = 30.0
+"""The time that a call waits for another process's transaction."""
+OPEN = 0
+"""The status of an open round. Objects have their own codes for closed ones."""
+RETRY_SECONDS = (0.0001, 0.001)
+"""The shortest and the longest pause before a statement is tried again."""
+MOVED_SECONDS = 0.001
+"""A file that was moved or replaced is noticed after this time."""
+CHECKPOINT_PAGES = 4000
+"""Pages after which SQLite copies its log into the database: 16 MB, which are read in 10 ms after a crash."""
+
+_SCHEMA = (
+    "CREATE TABLE longterm_schema (version INTEGER NOT NULL)",
+    "CREATE TABLE longterm_objects (name TEXT NOT NULL PRIMARY KEY, kind TEXT NOT NULL, specification TEXT NOT NULL, "
+    "version BIGINT NOT NULL, changed DOUBLE PRECISION NOT NULL, state {bytes} NOT NULL)",
+    "CREATE TABLE longterm_rounds (object TEXT NOT NULL, number BIGINT NOT NULL, status SMALLINT NOT NULL, "
+    "epoch BIGINT NOT NULL, opened DOUBLE PRECISION NOT NULL, key TEXT, content {bytes} NOT NULL, "
+    "PRIMARY KEY (object, number)){clustered}",
+    "CREATE TABLE longterm_parts (object TEXT NOT NULL, number BIGINT NOT NULL, content {bytes} NOT NULL, "
+    "PRIMARY KEY (object, number))",
+    "CREATE UNIQUE INDEX longterm_keys ON longterm_rounds (object, key) WHERE key IS NOT NULL",
+)
+_MAGIC = b"SQLite format 3\0"
+_SQLITE_TYPES = {"bytes": "BLOB", "clustered": " WITHOUT ROWID"}
+_POSTGRES_TYPES = {"bytes": "BYTEA", "clustered": ""}
+
+_ASKED = "COALESCE((SELECT MAX(number) FROM longterm_rounds WHERE object = o.name), 0)"
+OBJECTS = f"SELECT name, kind, version, changed, state, {_ASKED} FROM longterm_objects o ORDER BY name"
+READ_OBJECT = f"SELECT kind, specification, version, state, {_ASKED} FROM longterm_objects o WHERE name = ?"
+READ_VERSION = f"SELECT version, {_ASKED} FROM longterm_objects o WHERE name = ?"
+INSERT_OBJECT = (
+    "INSERT INTO longterm_objects (name, kind, specification, version, changed, state) VALUES (?, ?, ?, 0, ?, ?) "
+    "ON CONFLICT (name) DO NOTHING"
+)
+UPDATE_OBJECT = "UPDATE longterm_objects SET version = ?, changed = ?, state = ? WHERE name = ? AND version = ?"
+INSERT_ROUND = (
+    "INSERT INTO longterm_rounds (object, number, status, epoch, opened, key, content) "
+    "SELECT name, ?, ?, ?, ?, ?, ? FROM longterm_objects WHERE name = ? AND version = ?"
+)
+UPDATE_ROUND = "UPDATE longterm_rounds SET content = ? WHERE object = ? AND number = ?"
+READ_ROUND = "SELECT number, status, epoch, opened, content FROM longterm_rounds WHERE object = ? AND number = ?"
+READ_KEY = "SELECT number, status, epoch, opened, content FROM longterm_rounds WHERE object = ? AND key = ?"
+READ_ROUNDS = (
+    "SELECT number, status, epoch, opened, content FROM longterm_rounds "
+    "WHERE object = ? AND number > ? AND number <= ? AND status = 0 ORDER BY number"
+)
+DELETE_ROUNDS = "DELETE FROM longterm_rounds WHERE object = ? AND number < ? AND status <> 0"
+READ_PARTS = "SELECT content FROM longterm_parts WHERE object = ? AND number > ? AND number <= ? ORDER BY number"
+INSERT_PART = "INSERT INTO longterm_parts (object, number, content) VALUES (?, ?, ?)"
+DELETE_PARTS = "DELETE FROM longterm_parts WHERE object = ?"
+_LOCK_OBJECT = "SELECT version FROM longterm_objects WHERE name = ? FOR UPDATE"
+
+
+def close_rounds(name: str, status: int, numbers: Sequence[int]) -> Statement:
+    """Return the statement that closes these rounds. Only those with a key keep their content."""
+    places = ", ".join("?" * len(numbers))
+    changed = "status = ?, content = CASE WHEN key IS NULL THEN ? ELSE content END"
+    sql = f"UPDATE longterm_rounds SET {changed} WHERE object = ? AND number IN ({places})"
+    return sql, (status, b"", name, *numbers)
+
+
+class RoundRow(NamedTuple):
+    """A row of `longterm_rounds`."""
+
+    number: int
+    status: int
+    epoch: int
+    opened: float
+    content: bytes
+
+
+class Database:
+    """A connection to one database, opened when it is first used. Its owner serialises the calls.
+
+    Parameters
+    ----------
+    url : str or path
+        A file for SQLite, or a URL ``postgresql://…``.
+    durability : {"commit", "relaxed"}
+        "commit": a transaction is on the disk before its call returns. "relaxed": it survives the death of the process,
+        but not always that of the machine.
+
+    Raises
+    ------
+    InputError
+        If an argument cannot be used.
+    DatabaseError
+        If the database cannot be opened, or is not one of this library.
+    """
+
+    def __init__(self, url: str | os.PathLike[str], durability: Durability = "commit") -> None:
+        if durability not in ("commit", "relaxed"):
+            raise InputError("durability", f"{durability!r} is not known", "Choose 'commit' or 'relaxed'")
+        text = os.fspath(url)
+        self.is_postgres = text.startswith(("postgresql://", "postgres://"))
+        self.path: Any = _without_password(text) if self.is_postgres else Path(text).absolute()
+        """The file, or the URL without its password, for messages."""
+        self._url = text
+        self._durability = durability
+        self._connection: Any = None
+        self._inode: tuple[int, int] | None = None
+        self._checked = -math.inf
+        self._is_closed = False
+
+    # --- connections -----------------------------------------------------------------------------------------
+
+    @property
+    def connection(self) -> Any:
+        """The connection of `sqlite3` or `psycopg`."""
+        if self._connection is None:
+            if self._is_closed:
+                raise DatabaseError(self.path, "closed", "this object was closed", "Open it again")
+            self._connection = self._connect_postgres() if self.is_postgres else self._connect_sqlite()
+        return self._connection
+
+    def disconnect(self) -> None:
+        """Close the connection. The next statement opens another."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(Exception):  # the server may be gone
+                connection.close()
+
+    def close(self) -> None:
+        """Close the connection for good."""
+        self._is_closed = True
+        self.disconnect()
+
+    def _connect_sqlite(self) -> sqlite3.Connection:
+        if self.path.exists():
+            if not self.path.is_file():
+                raise DatabaseError(self.path, "foreign", "it is a folder or a device", "Give a file")
+            with self.path.open("rb") as file:
+                if file.read(len(_MAGIC)) not in (b"", _MAGIC):
+                    raise DatabaseError(self.path, "foreign", "it is no SQLite database", "Give another file")
+        connection = None
+        try:
+            connection = sqlite3.connect(
+                self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=64
+            )
+            connection.text_factory = lambda text: text.decode(errors="replace")
+            for pragma in ("trusted_schema = OFF", "cell_size_check = ON"):
+                connection.execute(f"PRAGMA {pragma}")
+            _require_intact(connection, self.path)
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
+            connection.execute(f"PRAGMA synchronous = {'FULL' if self._durability == 'commit' else 'NORMAL'}")
+            if not _tables(connection):
+                connection.execute("BEGIN IMMEDIATE")
+                if not _tables(connection):
+                    for statement in (*_schema(_SQLITE_TYPES), _SET_VERSION):
+                        connection.execute(statement)
+                connection.execute("COMMIT")
+            found = _tables(connection)
+            if found != _expected_tables():
+                raise DatabaseError(self.path, "foreign", "its tables are not those of longterm", "Give another file")
+            self._require_version(connection.execute("SELECT version FROM longterm_schema").fetchall())
+            connection.execute("PRAGMA busy_timeout = 0")  # from here on `_execute` waits
+            self._inode = _inode(self.path)
+        except BaseException as error:
+            if connection is not None:
+                connection.close()
+            if isinstance(error, _SQLITE_ERRORS):
+                raise self._error(error) from None
+            raise
+        return connection
+
+    def _connect_postgres(self) -> Any:
+        try:
+            import psycopg
+        except ImportError:
+            raise ImportError("a PostgreSQL database needs psycopg: pip install 'longterm[postgres]'") from None
+        try:
+            connection = psycopg.connect(self._url, autocommit=True)
+            connection.execute(f"SET synchronous_commit = {'on' if self._durability == 'commit' else 'off'}")
+            connection.execute(f"SET lock_timeout = '{BUSY_SECONDS:.0f}s'")
+            exists = "SELECT to_regclass('longterm_keys')"
+            if connection.execute(exists).fetchone() == (None,):
+                with connection.transaction():
+                    connection.execute("SELECT pg_advisory_xact_lock(7161254310952)")  # one process makes the tables
+                    if connection.execute(exists).fetchone() == (None,):
+                        for statement in (*_schema(_POSTGRES_TYPES), _SET_VERSION):
+                            connection.execute(statement)
+            self._require_version(connection.execute("SELECT version FROM longterm_schema").fetchall())
+        except psycopg.Error as error:
+            raise self._error(error) from None
+        return connection
+
+    def _require_version(self, rows: list[Any]) -> None:
+        if rows != [(SCHEMA_VERSION,)]:
+            what = f"its schema has version {rows!r:.40}, this library needs {SCHEMA_VERSION}"
+            raise DatabaseError(self.path, "another version", what, "Install the version of longterm that made it")
+
+    # --- statements ------------------------------------------------------------------------------------------
+
+    def read(self, sql: str, *arguments: Any) -> list[Any]:
+        """Return the rows of a query."""
+        try:
+            rows: list[Any] = self._execute(sql, arguments).fetchall()
+        except self._errors as error:
+            raise self._error(error) from None
+        return rows
+
+    def rounds(self, sql: str, *arguments: Any) -> list[RoundRow]:
+        """Return the rounds of a query. Raise a DatabaseError if a row cannot be one."""
+        rows = []
+        for number, status, epoch, opened, content in self.read(sql, *arguments):
+            whole = all(type(value) is int for value in (number, status, epoch))
+            if not whole or not isinstance(opened, float) or not isinstance(content, bytes):
+                raise DatabaseError(self.path, "corrupted", "a round has the wrong types", "Restore a backup")
+            rows.append(RoundRow(number, status, epoch, opened, content))
+        return rows
+
+    def parts(self, name: str, after: int, last: int) -> list[bytes]:
+        """Return the parts of an object with numbers in (after, last]. Raise a DatabaseError if one is not bytes."""
+        contents = [content for (content,) in self.read(READ_PARTS, name, after, last)]
+        if not all(isinstance(content, bytes) for content in contents):
+            raise DatabaseError(self.path, "corrupted", "a part has the wrong type", "Restore a backup")
+        return contents
+
+    def write(self, statements: Sequence[Statement], guarded: int) -> bool:
+        """Execute statements in one transaction. Return False, with nothing changed, if another process was first.
+
+        The first `guarded` statements must change one row each.
+        """
+        if not statements:
+            return True
+        self._require_unmoved()
+        try:
+            if len(statements) == 1:
+                return bool(self._execute(*statements[0]).rowcount == 1)
+            with self._transaction():
+                self.write_locked(statements, guarded)
+        except ConflictError:
+            return False
+        except self._errors as error:
+            if _is_duplicate(error):
+                return False
+            raise self._error(error) from None
+        return True
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Begin a transaction in which all queries see the same moment."""
+        begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" if self.is_postgres else "BEGIN"
+        try:
+            with self._transaction(begin):
+                yield
+        except self._errors as error:
+            raise self._error(error) from None
+
+    @contextmanager
+    def locked(self, name: str) -> Iterator[None]:
+        """Begin a transaction in which no other process changes this object, and commit it at the end.
+
+        Raises
+        ------
+        ConflictError
+            If another process changed it all the same. Nothing has changed here.
+        """
+        self._require_unmoved()
+        try:
+            with self._transaction():
+                if self.is_postgres:
+                    self._execute(_LOCK_OBJECT, (name,))
+                yield
+        except self._errors as error:
+            if _is_duplicate(error):
+                raise ConflictError from None
+            raise self._error(error) from None
+
+    def write_locked(self, statements: Sequence[Statement], guarded: int) -> None:
+        """Execute statements inside `locked`. The first `guarded` ones must change one row each."""
+        for place, (sql, arguments) in enumerate(statements):
+            if self._execute(sql, arguments).rowcount != 1 and place < guarded:
+                raise ConflictError
+
+    def _execute(self, sql: str, arguments: Sequence[Any]) -> Any:
+        connection = self._connection or self.connection
+        if self.is_postgres:
+            return connection.execute(_postgres_sql(sql), arguments)
+        try:
+            return connection.execute(sql, arguments)
+        except sqlite3.OperationalError as error:
+            if not _is_busy(error):
+                raise
+        return self._execute_patiently(connection, sql, arguments)
+
+    def _execute_patiently(self, connection: sqlite3.Connection, sql: str, arguments: Sequence[Any]) -> Any:
+        """Execute a statement once no other process writes. SQLite's own waiting starves processes for 0.1 s."""
+        end = time.monotonic() + BUSY_SECONDS
+        while True:
+            time.sleep(random.uniform(*RETRY_SECONDS))
+            try:
+                return connection.execute(sql, arguments)
+            except sqlite3.OperationalError as error:
+                if not _is_busy(error) or time.monotonic() > end:
+                    raise
+
+    @contextmanager
+    def _transaction(self, begin: str = "") -> Iterator[None]:
+        self.rollback()
+        self._execute(begin or ("BEGIN" if self.is_postgres else "BEGIN IMMEDIATE"), ())
+        try:
+            yield
+            self._execute("COMMIT", ())
+        except BaseException:
+            self.rollback()
+            raise
+
+    def rollback(self) -> None:
+        """Undo a transaction that an interrupt left open."""
+        connection = self._connection
+        if connection is None:
+            return
+        if self.is_postgres:
+            if connection.closed or connection.broken:
+                self.disconnect()
+            elif connection.info.transaction_status != 0:
+                connection.execute("ROLLBACK")
+        elif connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+    # --- files -----------------------------------------------------------------------------------------------
+
+    def backup(self, path: Path) -> None:
+        """Write a copy of the whole database to a file while others use it."""
+        if self.is_postgres:
+            raise InputError("path", "PostgreSQL makes its own backups", "Use pg_dump")
+        path = path.absolute()
+        if path.exists() and (not path.is_file() or path.samefile(self.path)):
+            raise InputError("path", f"{path} is not a file to write a copy to", "Name another file")
+        partial = partial_beside(path)
+        try:
+            with suppress(FileNotFoundError):
+                partial.touch(mode=self.path.stat().st_mode & 0o777, exist_ok=False)
+            copy = sqlite3.connect(partial)
+            try:
+                self.connection.backup(copy)
+                copy.execute("PRAGMA journal_mode = DELETE")
+            finally:
+                copy.close()
+            replace_file(partial, path)
+        except _SQLITE_ERRORS as error:
+            raise self._error(error) from None
+        finally:
+            with suppress(OSError):
+                partial.unlink(missing_ok=True)
+
+    # --- errors ----------------------------------------------------------------------------------------------
+
+    @property
+    def _errors(self) -> Any:
+        return _postgres_error() if self.is_postgres else _SQLITE_ERRORS
+
+    def _error(self, error: Exception) -> DatabaseError:
+        """Return the error of the driver in this library's words."""
+        text = str(error).strip().partition("\n")[0] or type(error).__name__
+        if self.is_postgres:
+            if self._connection is not None and (self._connection.closed or self._connection.broken):
+                self.disconnect()
+            return DatabaseError(self.path, "unavailable", text, "Check the server, then call again")
+        for part, reason, remedy in _SQLITE_REASONS:
+            if part in text:
+                return DatabaseError(self.path, reason, text, remedy)
+        return DatabaseError(self.path, "corrupted", text, "Restore a backup")
+
+    def _require_unmoved(self) -> None:
+        """Raise if the file has another inode. Looked up at most once in MOVED_SECONDS, since it is a system call."""
+        now = time.monotonic()
+        if self._inode is None or now - self._checked < MOVED_SECONDS:
+            return
+        self._checked = now
+        if _inode(self.path) != self._inode:
+            what = "the file was moved or replaced while it was in use"
+            raise DatabaseError(self.path, "moved", what, "Put it back, or open the new one")
+
+
+class ConflictError(Exception):
+    """Another process has changed the object in the same moment."""
+
+
+def _is_busy(error: sqlite3.Error) -> bool:
+    """Return whether SQLite refused because another connection writes."""
+    return error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+
+
+def _is_duplicate(error: Exception) -> bool:
+    """Return whether a driver's error says that a row exists already."""
+    return type(error).__name__ in ("IntegrityError", "UniqueViolation")
+
+
+_SET_VERSION = f"INSERT INTO longterm_schema (version) VALUES ({SCHEMA_VERSION})"
+_SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)
+"""Messages about damaged files may hold any bytes."""
+_SQLITE_REASONS = (
+    ("locked", "busy", f"Another process held it for {BUSY_SECONDS:.0f} s: shorten its transactions, then call again"),
+    ("full", "full", "Free some space, then call again"),
+    ("readonly", "read-only", "Make the file and its folder writable"),
+    ("unable to open", "missing", "Check that the folder exists and is writable"),
+    ("disk I/O", "unreadable", "Check the disk, then call again"),
+    ("not a database", "foreign", "Give a file that longterm made"),
+)
+
+
+def _schema(types: dict[str, str]) -> list[str]:
+    return [statement.format(**types) for statement in _SCHEMA]
+
+
+@cache
+def _expected_tables() -> list[str]:
+    return sorted(_schema(_SQLITE_TYPES))
+
+
+def _tables(connection: sqlite3.Connection) -> list[str]:
+    """Return the SQL of everything in the schema, so that no trigger or view of a forged file is ever run."""
+    return sorted(str(sql) for (sql,) in connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL"))
+
+
+QUICK_CHECK_BYTES = 2**26
+"""Files up to this size are checked whole when they are opened."""
+
+
+def _require_intact(connection: sqlite3.Connection, path: Path) -> None:
+    if path.stat().st_size <= QUICK_CHECK_BYTES:
+        found = connection.execute("PRAGMA quick_check(1)").fetchone()
+        if found != ("ok",):
+            raise DatabaseError(path, "corrupted", f"{found!r:.200}", "Restore a backup")
+
+
+def _inode(path: Path) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)  # noqa: PTH116 - half the time of Path.stat
+    except FileNotFoundError:
+        return -1, -1
+    return found.st_dev, found.st_ino
+
+
+@cache
+def _postgres_sql(sql: str) -> str:
+    return sql.replace("?", "%s")
+
+
+@cache
+def _postgres_error() -> Any:
+    import psycopg
+
+    return psycopg.Error
+
+
+def _without_password(url: str) -> str:
+    start, at, rest = url.rpartition("@")
+    scheme, slashes, user = start.partition("//")
+    return f"{scheme}{slashes}{user.partition(':')[0]}{at}{rest}" if at else url

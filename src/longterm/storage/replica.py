@@ -1,0 +1,301 @@
+"""Replicas: one process's copy of an object whose state lives in a database.
+
+A call computes a change from the copy, writes it in one transaction, and applies it to the copy. The write names the
+version that the change was computed from. If another process has written since, the call reads the state again,
+computes the change again, and writes it while it holds the object. So the calls of all threads and processes happen in
+the order of the database's transactions.
+
+An exception may be raised at any instruction, by a signal handler for example. The copy is marked stale before the
+write, and fresh after the change was applied. A stale copy is read again, so it shows the change if and only if the
+transaction was committed. Without a database the change is kept instead and applied again: changes are idempotent.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import threading
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, Generic, Protocol, Self, TypeVar
+
+from longterm.errors import DatabaseError, InputError, InUseError, LongtermError
+from longterm.storage import database as sql
+from longterm.storage.database import ConflictError, Database, Durability, Statement
+from longterm.storage.one_thread import OneThread
+from longterm.storage.specification import difference, specification
+
+EPOCH_BITS = 48
+LONGEST_NAME = 200
+
+
+class Change(Protocol):
+    """A change of an object, computed but not yet made."""
+
+    def statements(self, copy: Any, name: str, now: float) -> tuple[Sequence[Statement], int]:
+        """Return the statements that write it, and how many of the first ones must change one row each."""
+
+    def apply(self, copy: Any) -> None:
+        """Put the new values into the copy. Idempotent; it checks nothing."""
+
+
+class Copy(Protocol):
+    """One process's copy of the state of an object."""
+
+    kind: str
+
+    @property
+    def version(self) -> int:
+        """The version of the state."""
+
+    @property
+    def asked(self) -> int:
+        """The number of the last round; 0 before the first."""
+
+    def encode(self) -> bytes:
+        """Return the state as bytes, without the rounds."""
+
+    def restore(self, database: Database, name: str, version: int, asked: int, state: bytes) -> None:
+        """Become what the database holds. Raise a ValueError, LookupError, TypeError or ArithmeticError if forged."""
+
+
+C = TypeVar("C", bound=Copy)
+R = TypeVar("R", bound=Change)
+
+
+class Replica(Generic[C]):
+    """One process's copy of an object, with the lock and the database that protect it.
+
+    Parameters
+    ----------
+    copy : Copy
+        The state of a new object.
+    definition : object
+        The learner or rule. A stored object is restored only with the same.
+    may_fork : bool
+        False: without a database, a forked child may not use its copy.
+    """
+
+    def __init__(self, copy: C, definition: Any, *, may_fork: bool = True) -> None:
+        self.copy = copy
+        self.guard = OneThread(copy.kind)
+        self.database: Database | None = None
+        self.name = ""
+        self.epoch = draw_epoch()
+        """A random number of this process's rounds: after a backup was restored, lost rounds stay unknown."""
+        self._definition = specification(definition)
+        self._may_fork = may_fork
+        self._is_forked = False
+        self._is_stale = False
+        self._unfinished: Change | None = None
+        """A change that is being applied without a database."""
+        _REPLICAS.add(self)
+
+    def attach(self, url: str | PathLike[str], name: str, durability: Durability) -> None:
+        """Create the object in a database, or restore it from there."""
+        if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
+            raise InputError("name", f"{name!r:.60} is not a name", f"Give a text of 1 to {LONGEST_NAME} characters")
+        database = Database(url, durability)
+        try:
+            given = name, self.copy.kind, json.dumps(self._definition), time.time(), self.copy.encode()
+            database.write([(sql.INSERT_OBJECT, given)], 0)
+            self.database, self.name = database, name
+            self._read(database)
+        except BaseException:
+            database.close()
+            raise
+
+    def transact(self, compute: Callable[..., R], *arguments: Any) -> R:
+        """Compute a change from the present state, write it, apply it, and return it."""
+        guard = self.guard
+        with guard.wait():
+            guard.owner = threading.get_ident()
+            try:
+                if self._is_stale or self._unfinished is not None:
+                    self._repair()
+                database, copy = self.database, self.copy
+                if database is None:
+                    if self._is_forked and not self._may_fork:
+                        raise _forked(copy.kind)
+                    change = compute(*arguments)
+                    self._unfinished = change
+                    change.apply(copy)
+                    self._unfinished = None
+                    return change
+                computed = None
+                try:
+                    computed = compute(*arguments)
+                except LongtermError:
+                    if self._is_current(database):
+                        raise
+                self._is_stale = True
+                if computed is not None and database.write(*computed.statements(copy, self.name, time.time())):
+                    change = computed
+                else:
+                    change = self._transact_locked(database, compute, *arguments)
+                change.apply(copy)
+                self._is_stale = False
+                return change
+            finally:
+                guard.owner = 0
+
+    def look(self, read: Callable[..., Any], *arguments: Any) -> Any:
+        """Return what a function finds in the present state."""
+        guard = self.guard
+        with guard.wait():
+            guard.owner = threading.get_ident()
+            try:
+                self._repair()
+                if self.database is not None and not self._is_current(self.database):
+                    self._read(self.database)
+                return read(*arguments)
+            finally:
+                guard.owner = 0
+
+    def _transact_locked(self, database: Database, compute: Callable[..., R], *arguments: Any) -> R:
+        """Read, compute and write while no other process changes the object."""
+        while True:
+            try:
+                with database.locked(self.name):
+                    self._read_object(database)
+                    change = compute(*arguments)
+                    self._is_stale = True
+                    database.write_locked(*change.statements(self.copy, self.name, time.time()))
+            except ConflictError:
+                continue
+            return change
+
+    def _repair(self) -> None:
+        """Bring the copy up to date after an interrupt."""
+        if self._unfinished is not None:
+            self._unfinished.apply(self.copy)
+            self._unfinished = None
+        if self._is_stale and self.database is not None:
+            self.database.rollback()
+            self._read(self.database)
+
+    def _is_current(self, database: Database) -> bool:
+        """Return whether no other process has written since the copy was read."""
+        rows = database.read(sql.READ_VERSION, self.name)
+        return bool(rows) and tuple(rows[0]) == (self.copy.version, self.copy.asked)
+
+    def _read(self, database: Database) -> None:
+        with database.snapshot():
+            self._read_object(database)
+
+    def _read_object(self, database: Database) -> None:
+        """Read the whole state, inside a transaction."""
+        rows = database.read(sql.READ_OBJECT, self.name)
+        if not rows:
+            raise DatabaseError(database.path, "missing", f"it has no object {self.name!r} any more", "Open it again")
+        kind, stored, version, state, asked = rows[0]
+        if kind != self.copy.kind:
+            remedy = "Give this object another name"
+            raise DatabaseError(database.path, "foreign", f"{self.name!r} is a {kind!r:.40}", remedy)
+        try:
+            differs = difference(json.loads(stored), self._definition, "learner")
+            if differs is None:
+                if type(version) is not int or type(asked) is not int or not isinstance(state, bytes):
+                    raise ValueError("a column has the wrong type")
+                self.copy.restore(database, self.name, version, asked, state)
+        except (ValueError, LookupError, TypeError, ArithmeticError, RecursionError) as error:
+            what = f"the state of {self.name!r} makes no sense: {error}"
+            raise DatabaseError(database.path, "corrupted", what, "Restore a backup") from None
+        if differs is not None:
+            remedy = "Use the hyper-parameters that it was created with, or another name"
+            raise DatabaseError(database.path, "another learner", differs, remedy)
+        self._is_stale = False
+
+    def hold_for_fork(self) -> bool:
+        """Wait for calls in other threads and close the connection. Return whether the lock was acquired."""
+        is_free = self.guard.owner != threading.get_ident()  # else a signal handler forks inside a call
+        if is_free:
+            self.guard.lock.acquire()
+        if self.database is not None:
+            self.database.disconnect()
+        return is_free
+
+    def renew_after_fork(self) -> None:
+        """Become another replica, in a forked child."""
+        self.guard = OneThread(self.copy.kind)
+        self.epoch = draw_epoch()
+        self._is_stale = self.database is not None
+        self._is_forked = True
+
+
+def _forked(kind: str) -> InUseError:
+    what = f"this {kind} is a copy that a fork made, and both copies would spend the whole budget"
+    return InUseError(what, "Give it a database with open(), which processes share, or make it after the fork")
+
+
+class Stored(Generic[C]):
+    """An object whose state lives in memory, or in a database that several processes may use."""
+
+    _replica: Replica[C]
+
+    def backup(self, path: str | PathLike[str]) -> None:
+        """Write a copy of the whole database to a file, while it is in use.
+
+        Parameters
+        ----------
+        path : path
+            The file, which is replaced atomically.
+
+        Raises
+        ------
+        InputError
+            If the object has no database, or one of PostgreSQL, which has its own tools (pg_dump).
+        DatabaseError
+            If the copy cannot be written.
+        """
+        with self._replica.guard.wait():
+            if self._replica.database is None:
+                raise InputError("path", "this object has no database", "Make it with open()")
+            self._replica.database.backup(Path(path))
+
+    def close(self) -> None:
+        """Close the connection. Everything acknowledged is in the database already."""
+        with self._replica.guard.wait():
+            if self._replica.database is not None:
+                self._replica.database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def draw_epoch() -> int:
+    """Return a random epoch."""
+    return secrets.randbelow(2**EPOCH_BITS - 1) + 1
+
+
+# A connection must not be used on both sides of a fork, since SQLite's locks belong to a process. So it is closed
+# before the fork, while no thread is inside a call, and opened again by the next call of either process.
+
+_REPLICAS: weakref.WeakSet[Replica[Any]] = weakref.WeakSet()
+_HELD: list[Replica[Any]] = []
+
+
+def _before_fork() -> None:
+    _HELD.extend(replica for replica in list(_REPLICAS) if replica.hold_for_fork())
+
+
+def _after_fork() -> None:
+    while _HELD:
+        _HELD.pop().guard.lock.release()
+
+
+def _after_fork_in_child() -> None:
+    _HELD.clear()
+    for replica in list(_REPLICAS):
+        replica.renew_after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork_in_child)

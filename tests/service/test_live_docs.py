@@ -1,0 +1,45 @@
+"""The example in docs/live.md prints what it says it prints, and the figures there are those of the tests."""
+
+import contextlib
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+from delays import regret_in_blocks
+from longterm.problems import late_reversal
+from longterm.theory import gradient_bound_under_delay, lemma_5_delayed
+from longterm.theory.schedules import ConvexSchedule
+
+PAGE = (Path(__file__).parents[2] / "docs" / "live.md").read_text(encoding="utf-8")
+
+
+def test_the_example_runs(tmp_path, monkeypatch):
+    ((code, wanted),) = re.findall(r"```python\n([^`]*)```\n\n((?:    [^\n]*\n)+)", PAGE)
+    monkeypatch.chdir(tmp_path)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(code, "live.md", "exec"), {})
+    assert printed.getvalue().split() == wanted.split()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["service.db"]
+
+
+ROWS = re.findall(r"^\| (\d+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|$", PAGE, flags=re.MULTILINE)
+
+
+def test_there_is_a_table_of_the_cost_of_delay():
+    assert [int(row[0]) for row in ROWS] == [0, 9, 49, 99]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"delay {row[0]}")
+def test_the_table_of_the_cost_of_delay(row):
+    delay, *figures = int(row[0]), *map(float, row[1:])
+    found = []
+    for G in (gradient_bound_under_delay(1.0, delay), 1.0):
+        schedule = ConvexSchedule(2.0, G, 0.5)
+        found += [
+            regret_in_blocks(delay, 1000, schedule),
+            float(lemma_5_delayed(schedule, late_reversal().constants, 1000, delay).regret),
+        ]
+    assert found == pytest.approx(figures, abs=0.051)

@@ -1,0 +1,129 @@
+"""The same objects in PostgreSQL. A server comes with `pgserver`, or LONGTERM_TEST_POSTGRES names one by URL."""
+
+import multiprocessing
+import os
+import secrets
+import warnings
+
+import numpy as np
+import pytest
+
+from chooser_plan import image as chooser_image
+from chooser_plan import next_call as next_chooser_call
+from chooser_plan import rule
+from live_plan import LIMITS, PROBLEM, image, learner, step, undisturbed
+from longterm import LiveLearner
+from longterm.decisions import Chooser
+from longterm.errors import AlreadyToldError, DatabaseError, InputError
+
+pytest.importorskip("psycopg")
+TARGET = [np.array([0.3, -0.2])]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    url = os.environ.get("LONGTERM_TEST_POSTGRES")
+    if url:
+        yield url
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        pgserver = pytest.importorskip("pgserver")
+        try:
+            running = pgserver.get_server(tmp_path_factory.mktemp("postgres"))
+        except Exception as error:  # whatever initdb says
+            pytest.skip(f"no server can be started here: {error!r:.200}")
+    yield running.get_uri()
+    running.cleanup()
+
+
+@pytest.fixture
+def name():
+    return f"test {secrets.token_hex(8)}"
+
+
+def start(url, name, **options):
+    return LiveLearner.open(url, learner(), PROBLEM, name=name, **{"durability": "relaxed", **LIMITS, **options})
+
+
+@pytest.mark.slow
+def test_replicas_that_take_turns_are_one_learner(server, name):
+    expected = undisturbed(150)
+    with start(server, name) as one, start(server, name) as other:
+        for done in range(150):
+            live = (one, other)[np.random.default_rng(done).integers(2)]
+            step(live)
+            assert image(live) == expected[done + 1]
+    with start(server, name, durability="commit") as again:
+        assert image(again) == expected[150]
+
+
+@pytest.mark.slow
+def test_keys_tokens_and_errors(server, name):
+    with start(server, name) as one, start(server, name) as other:
+        first = one.ask(key="a")
+        assert other.ask(key="a") == first
+        other.tell(str(first), loss_parameters=TARGET)
+        with pytest.raises(AlreadyToldError):
+            one.tell(first, loss_parameters=TARGET)
+        with pytest.raises(InputError, match="pg_dump"):
+            one.backup("copy.db")
+    with pytest.raises(DatabaseError, match="unavailable"):
+        start("postgresql://127.0.0.1:1/none?connect_timeout=1", name)
+
+
+@pytest.mark.slow
+def test_a_chooser(server, name):
+    mirror = Chooser(rule(), seed=3)
+    with (
+        Chooser.open(server, rule(), name=name, seed=3, durability="relaxed") as one,
+        Chooser.open(server, rule(), name=name) as other,
+    ):
+        for t in range(120):
+            next_chooser_call((one, other)[t % 3 == 0])()
+            next_chooser_call(mirror)()
+        assert chooser_image(one) == chooser_image(other) == chooser_image(mirror)
+
+
+@pytest.mark.slow
+def test_a_broken_connection_is_opened_again(server, name):
+    import psycopg
+
+    with start(server, name) as live:
+        live.ask()
+        with psycopg.connect(server, autocommit=True) as other:
+            other.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() "
+                "AND backend_type = 'client backend'"
+            )
+        with pytest.raises(DatabaseError, match="call again"):
+            live.ask()
+        assert live.state.asked == 1
+        live.ask()
+        assert live.state.asked == 2
+
+
+def work(url, name, count, answers):
+    told = []
+    with start(url, name, max_in_flight=100, expire_after=10**6) as live:
+        for _ in range(count):
+            token = live.ask()
+            live.tell(token, loss_parameters=TARGET)
+            told.append(token.number)
+    answers.put(told)
+
+
+@pytest.mark.slow
+def test_several_processes_lose_nothing(server, name):
+    count, workers = 50, 3
+    context = multiprocessing.get_context("spawn")
+    answers = context.Queue()
+    running = [context.Process(target=work, args=(server, name, count, answers)) for _ in range(workers)]
+    for one in running:
+        one.start()
+    told = sorted(number for _ in running for number in answers.get(timeout=120))
+    for one in running:
+        one.join()
+    assert told == list(range(1, workers * count + 1))
+    with start(server, name) as live:
+        assert (live.state.told, live.state.round) == (workers * count, workers * count + 1)

@@ -1,0 +1,176 @@
+"""The database: files that are moved, foreign, damaged, read-only or shared."""
+
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from live_plan import PROBLEM, learner, start
+from longterm import LiveLearner
+from longterm.errors import DatabaseError, InputError
+from longterm.storage import database as databases
+from longterm.storage.database import Database
+
+TARGET = [np.array([0.3, -0.2])]
+
+
+def reason(call):
+    with pytest.raises(DatabaseError) as refused:
+        call()
+    assert str(refused.value).endswith(".")
+    return refused.value.reason
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows does not move open files")
+@pytest.mark.parametrize("how", ["renamed", "deleted", "replaced"])
+def test_a_file_that_is_moved_under_a_learner_is_noticed(tmp_path, monkeypatch, how):
+    monkeypatch.setattr(databases, "MOVED_SECONDS", 0.0)
+    path = tmp_path / "service.db"
+    with start(tmp_path) as live:
+        token = live.ask()
+        if how == "renamed":
+            path.rename(tmp_path / "service.db.1")
+        elif how == "deleted":
+            path.unlink()
+        else:
+            start(tmp_path, name="other").backup(tmp_path / "new.db")
+            (tmp_path / "new.db").replace(path)
+        assert reason(lambda: live.tell(token, loss_parameters=TARGET)) == "moved"
+        assert reason(live.ask) == "moved"
+        if how == "renamed":
+            (tmp_path / "service.db.1").rename(path)
+            live.tell(token, loss_parameters=TARGET)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"x", b"SQLite format 3\0", b"SQLite format 3\0" + bytes(4096), os.urandom(5000)],
+    ids=["short", "magic", "empty", "noise"],
+)
+def test_foreign_files(tmp_path, content):
+    (tmp_path / "service.db").write_bytes(content)
+    assert reason(lambda: start(tmp_path)) in ("foreign", "corrupted")
+    assert (tmp_path / "service.db").read_bytes() == content
+
+
+def test_another_programs_database_is_refused(tmp_path):
+    connection = sqlite3.connect(tmp_path / "service.db")
+    connection.execute("CREATE TABLE users (name TEXT)")
+    connection.commit()
+    connection.close()
+    assert reason(lambda: start(tmp_path)) == "foreign"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "CREATE TRIGGER t AFTER UPDATE ON longterm_objects BEGIN DELETE FROM longterm_rounds; END",
+        "CREATE VIEW v AS SELECT * FROM longterm_objects",
+        "DROP TABLE longterm_parts",
+        "ALTER TABLE longterm_objects ADD COLUMN more TEXT",
+    ],
+)
+def test_a_changed_schema_is_refused(tmp_path, sql):
+    start(tmp_path).close()
+    connection = sqlite3.connect(tmp_path / "service.db")
+    connection.execute(sql)
+    connection.commit()
+    connection.close()
+    assert reason(lambda: start(tmp_path)) == "foreign"
+
+
+def test_another_version_is_refused(tmp_path):
+    start(tmp_path).close()
+    connection = sqlite3.connect(tmp_path / "service.db")
+    connection.execute("UPDATE longterm_schema SET version = 2")
+    connection.commit()
+    connection.close()
+    assert reason(lambda: start(tmp_path)) == "another version"
+
+
+def test_folders_and_missing_folders(tmp_path):
+    (tmp_path / "service.db").mkdir()
+    assert reason(lambda: start(tmp_path)) == "foreign"
+    assert reason(lambda: start(tmp_path / "none")) == "missing"
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may write everything")
+def test_a_read_only_file_is_named(tmp_path):
+    start(tmp_path).close()
+    (tmp_path / "service.db").chmod(0o444)
+    tmp_path.chmod(0o555)
+    try:
+        assert reason(lambda: start(tmp_path)) in ("read-only", "missing")
+    finally:
+        tmp_path.chmod(0o755)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
+def test_modes_of_files_are_kept(tmp_path):
+    path = tmp_path / "service.db"
+    path.touch(mode=0o600)
+    path.chmod(0o600)
+    with start(tmp_path) as live:
+        live.ask()
+        live.backup(tmp_path / "copy.db")
+        for found in tmp_path.iterdir():
+            assert stat.S_IMODE(found.stat().st_mode) == 0o600, found
+
+
+def test_a_backup_is_whole_and_the_original_goes_on(tmp_path):
+    with start(tmp_path) as live:
+        first = live.ask()
+        live.backup(tmp_path / "copy.db")
+        live.tell(first, loss_parameters=TARGET)
+        for path in (tmp_path / "service.db", tmp_path):
+            with pytest.raises(InputError, match="path"):
+                live.backup(path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["copy.db", "service.db"]
+    with LiveLearner.open(tmp_path / "copy.db", learner(), PROBLEM) as copy:
+        assert (copy.state.asked, copy.state.told) == (1, 0)
+        copy.tell(first, loss_parameters=TARGET)
+    with pytest.raises(InputError, match="no database"):
+        LiveLearner(learner(), PROBLEM).backup(tmp_path / "other.db")
+
+
+def test_a_database_that_stays_locked_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(databases, "BUSY_SECONDS", 0.05)
+    with start(tmp_path) as live:
+        other = sqlite3.connect(tmp_path / "service.db", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        assert reason(live.ask) == "busy"
+        other.execute("COMMIT")
+        other.close()
+        live.ask()
+        assert live.state.asked == 1
+
+
+def test_arguments(tmp_path):
+    with pytest.raises(InputError, match="durability"):
+        start(tmp_path, durability="never")
+    with pytest.raises(InputError, match="name"):
+        start(tmp_path, name="a\nb")
+
+
+@pytest.mark.parametrize("durability", ["commit", "relaxed"])
+def test_durability_is_what_sqlite_was_told(tmp_path, durability):
+    database = Database(tmp_path / "d.db", durability)
+    assert database.read("PRAGMA synchronous") == [({"commit": 2, "relaxed": 1}[durability],)]
+    assert database.read("PRAGMA journal_mode") == [("wal",)]
+    database.close()
+
+
+def test_a_password_is_not_shown():
+    assert "secret" not in str(Database("postgresql://me:secret@host/db").path)
+    assert str(Database("postgresql://me:secret@host/db").path) == "postgresql://me@host/db"
+
+
+def test_psycopg_is_optional():
+    code = "import sys; sys.modules['psycopg'] = None; from longterm.storage.database import Database\n"
+    code += "try: Database('postgresql://host/db').connection\nexcept ImportError as e: print(e)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "longterm[postgres]" in done.stdout
