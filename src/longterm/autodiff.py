@@ -123,10 +123,8 @@ def constraint_from_jax(
         x, parameters ↦ g(x), for x of shape (..., d).
     over : Set
         The set on which the bounds hold and kinks are probed.
-    gradient_bound : float
-        A bound on ‖∇g‖₂.
-    value_bound : float
-        A bound on |g|.
+    gradient_bound, value_bound : float
+        Bounds on ‖∇g‖₂ and |g|.
     parameters : mapping of str to tuple of int, optional
         The names and shapes of the parameters of a round.
     examples : Stream or sequence of array_like, optional

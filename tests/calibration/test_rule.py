@@ -85,6 +85,36 @@ def test_array_api_strict_takes_the_same_steps(groups):
     np.testing.assert_allclose(thresholds, plain, rtol=1e-9)
 
 
+@pytest.mark.parametrize("groups", [1, 3])
+def test_single_precision_covers(groups):
+    rule, rng, misses = Calibration(0.2, groups), np.random.default_rng(10), 0
+    state = rule.init(dtype=np.float32)
+    for score in [*np.ones(20), *rng.exponential(size=400)]:
+        asked = rule.ask(state, np.ones(groups))
+        misses += score > asked.threshold
+        state = rule.tell(state, asked, score)
+    assert asked.threshold.dtype == np.float32
+    assert abs(misses - 80) < 12
+
+
+@pytest.mark.parametrize("groups", [1, 3])
+def test_a_compiled_scan_takes_the_same_steps(groups):
+    jax = pytest.importorskip("jax")
+    rule, rng = Calibration(0.2, groups), np.random.default_rng(9)
+    scores, c = rng.exponential(size=30), np.ones((30, groups))
+    c[:, 1:] = rng.random((30, groups - 1)) < 0.5
+    plain, _ = play(rule, scores, c)
+
+    def step(state, data):
+        asked = rule.ask(state, data[1])
+        return rule.tell(state, asked, data[0]), asked.threshold
+
+    with jax.enable_x64(True):
+        start = rule.init(xp=jax.numpy)
+        _, compiled = jax.jit(lambda data: jax.lax.scan(step, start, data))((scores, c))
+    np.testing.assert_allclose(compiled, plain, rtol=1e-9)
+
+
 ADVERSARIES = ("greedy up", "greedy down", "blocks", "doubling", "ties", "random", "near")
 PATTERNS = ("random", "alternating", "nested", "rare")
 

@@ -132,8 +132,8 @@ def test_a_replay_counts_what_the_chooser_counts():
     made = router(data, seed=1)
     run = play(made, data)
     assert made.spent[0] == pytest.approx(run.counted.sum())
-    assert made.spent[0] <= made.rule.budget_set.limit[0]
-    assert made.spent[0] >= 0.97 * made.rule.budget_set.limit[0]
+    assert made.spent[0] <= made.rule.budget_set.limit(1)[0]
+    assert made.spent[0] >= 0.97 * made.rule.budget_set.limit(1)[0]
     np.testing.assert_array_equal(run.rewards, data.rewards[np.arange(400), run.actions])
     best = best_choices(data.rewards, data.costs, made.rule.budgets)
     assert run.rewards.sum() < best.value
@@ -146,10 +146,10 @@ def test_late_rewards_are_all_learned_and_labels_help():
     play(prompt, data)
     play(late, data, max_delay=50, seed=2)
     assert not late.pending
-    assert late.spent[0] <= late.rule.budget_set.limit[0]
+    assert late.spent[0] <= late.rule.budget_set.limit(1)[0]
     labelled = router(data, seed=1)
     play(labelled, data, labelled=300)
-    precise = [np.trace(made.state.primal.covariance) for made in (prompt, labelled)]
+    precise = [np.trace(made.state.primal.belief.covariance) for made in (prompt, labelled)]
     assert precise[1] < precise[0]
 
 

@@ -217,7 +217,11 @@ def test_primal_regret_is_below_its_bound(kind, horizon):
 def test_a_belief_is_the_posterior_that_a_textbook_computes():
     rng = np.random.default_rng(3)
     K, d, shared, prior_scale, noise = 3, 4, 0.7, 0.5, 0.3
-    belief, rows, told = LinearBelief.prior(K, d, 1, shared, prior_scale, noise), [], []
+    belief, rows, told = (
+        LinearBelief.prior(K, 1, np.full(d, (shared / noise) ** 2), np.full(d, (prior_scale / noise) ** 2)),
+        [],
+        [],
+    )
     for _ in range(30):
         x, a, y = rng.standard_normal(d), int(rng.integers(K)), rng.standard_normal()
         belief = belief.updated(x, a, np.array([y]))
@@ -236,9 +240,11 @@ def test_a_belief_is_the_posterior_that_a_textbook_computes():
 def test_thompson_sampling_plays_an_action_as_often_as_it_is_best_in_the_belief():
     rng, g = np.random.default_rng(5), setting()
     primal = ThompsonSampling(2, 1, shared_scale=0.5, prior_scale=1.0, noise=1.0, factor=1.0, draws=64)
-    belief = primal.init(g).updated(np.ones(1), 0, np.array([0.8, 0.0]))
+    state = primal.init(g)
+    belief = state.belief.updated(np.ones(1), 0, np.array([0.8, 0.0]))
+    state = state._replace(belief=belief)
     r = request([0.5], np.array([[0.0], [1.0]]), [1.0])
-    share = np.mean([primal.weigh(belief, r, rng) for _ in range(800)], axis=0)
+    share = np.mean([primal.weigh(state, r, rng) for _ in range(800)], axis=0)
     gap = belief.mean[0, 0, 0] - belief.mean[0, 1, 0] + 0.5
     spread = belief.covariance[0, 0] + belief.covariance[1, 1] - 2 * belief.covariance[0, 1]
     from scipy.stats import norm
@@ -256,15 +262,15 @@ def test_forced_exploration_is_part_of_the_probabilities():
 def test_linear_ucb_by_hand():
     g = setting()
     primal = LinearUCB(2, 1, shared_scale=0.0, prior_scale=1.0, noise=1.0, width=2.0)
-    belief = primal.init(g)
+    state = primal.init(g)
     for _ in range(3):
-        belief = belief.updated(np.ones(1), 0, np.array([0.8, 0.0]))
+        state = state._replace(belief=state.belief.updated(np.ones(1), 0, np.array([0.8, 0.0])))
     # action 0: 0.6 + 2 · √(1/4) = 1.6; action 1: 0 + 2 = 2, less 0.5 for its cost: 1.5
     rng = np.random.default_rng(0)
-    assert primal.weigh(belief, request([0.5], np.array([[0.0], [1.0]]), [1.0]), rng).tolist() == [1.0, 0.0]
-    assert primal.weigh(belief, request([0.3], np.array([[0.0], [1.0]]), [1.0]), rng).tolist() == [0.0, 1.0]
+    assert primal.weigh(state, request([0.5], np.array([[0.0], [1.0]]), [1.0]), rng).tolist() == [1.0, 0.0]
+    assert primal.weigh(state, request([0.3], np.array([[0.0], [1.0]]), [1.0]), rng).tolist() == [0.0, 1.0]
     # costs learned: the least they can be, 0 − 2·½ and 0 − 2·1, counts as a gain: 1.6 + 0.5 against 2 + 1
-    assert primal.weigh(belief, request([0.5], None, [1.0]), rng).tolist() == [0.0, 1.0]
+    assert primal.weigh(state, request([0.5], None, [1.0]), rng).tolist() == [0.0, 1.0]
 
 
 def test_inverse_gap_weighting_by_hand():
@@ -362,7 +368,7 @@ def test_a_belief_does_not_depend_on_the_order_of_outcomes(seed):
     told = [(rng.standard_normal(2), int(rng.integers(2)), rng.random(1)) for _ in range(4)]
     ends = []
     for order in itertools.islice(itertools.permutations(told), 6):
-        belief = LinearBelief.prior(2, 2, 1, 1.0, 0.5, 0.4)
+        belief = LinearBelief.prior(2, 1, np.full(2, 6.25), np.full(2, 1.5625))
         for x, a, y in order:
             belief = belief.updated(x, a, y)
         ends.append(belief)

@@ -46,6 +46,26 @@ def test_rounds_are_the_reference_learners(rule, scales, budget, norms):
     np.testing.assert_allclose(ours._state.mixture(WEIGHTS).share, state.scale.weights, rtol=1e-7, atol=1e-9)
 
 
+def test_scales_are_not_charged_before_one_of_them_has_lost():
+    """After one row, silence: λ > 0 while every ⟨n_t, x^k⟩ is 0. Then rows again, as the reference learner has them."""
+    d, g = 400, ElasticNetBudget(400, 1.0)
+    problem = Problem(g.enclosing_ball(), reference_loss("logistic", d, 0.0), g)
+    X = np.zeros((40, d))
+    X[0], X[30:] = 1e-4, np.random.default_rng(0).standard_normal((10, d))
+    learner = MixedAFTRL.for_problem(problem, typical_size=1 / (4 * np.linalg.norm(X[0])), priced=True)
+    state, ours = learner.init(), BudgetLinearLearner(d, 1.0, scales="priced", fit_intercept=False)
+    largest = 0.0
+    for t, row in enumerate(X):
+        state = learner.update(state, observe(problem, state.x, [row, np.float64(1.0)]))
+        ours.step_dense(row, 1.0)
+        np.testing.assert_allclose(ours.weights, state.x, rtol=1e-7, atol=1e-9)
+        largest = max(largest, float(state.multiplier[0]))
+        if t == 29:
+            assert largest > 0
+            assert not state.scale.hedge.losses.any()
+            assert not ours._state.mixture(WEIGHTS).loss.any()
+
+
 @pytest.mark.parametrize("rule", RULES)
 def test_shares_change_at_the_end_of_blocks_only(rule):
     X, y = rows_and_labels(n=3000)

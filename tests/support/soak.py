@@ -457,7 +457,7 @@ class Choosers(Attack):
     count = 4
 
     def strike(self) -> None:
-        limit = chooser_plan.rule().budget_set.limit
+        limit = chooser_plan.rule().budget_set.limit(1)
 
         def work(say, dice):
             alarm, path = Alarm(), self.folder / "service.db"

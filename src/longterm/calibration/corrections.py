@@ -78,6 +78,8 @@ class NoCorrection(ReprMixin):
 
 @dataclass(frozen=True, repr=False)
 class _WithGain(ReprMixin):
+    """A correction with a gain κ."""
+
     gain: float = 0.1
 
     def __post_init__(self) -> None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from longterm._arrays import Array, clamp_min, min_last, namespace, sum_last
+from longterm._arrays import Array, clamp_min, clamp_to_divisor, min_last, namespace, sum_last
 from longterm._display import ReprMixin
 from longterm.calibration.bases import Outcome, Prediction
 from longterm.calibration.corrections import count_active
@@ -18,11 +18,9 @@ N = 8
 GAINS = tuple(2.0**-i for i in range(N))
 HALF_LIVES = tuple(2.0**i for i in range(N))
 SCALE_HALF_LIVES = (32.0, 1024.0)
-SMALLEST_SCALE = 1e-100
 _SLOW_SHARE = 1.0 / 32.0
 _DEVIATION_STEP = 0.1
 _GROUP_GAIN = 4.0
-_SMALLEST_GAP = 1e-200
 
 
 class Weights(NamedTuple):
@@ -84,7 +82,7 @@ class Mixture(ReprMixin):
         experts = (3 if k else 2) * N
         hedge = Weights(zeros(experts), zeros(), zeros(), zeros(experts) + 1.0 / experts)
         return MixtureState(
-            zeros(), zeros() + SMALLEST_SCALE, zeros(N), zeros(N), zeros(N + 2),
+            zeros(), clamp_to_divisor(zeros()), zeros(N), zeros(N), zeros(N + 2),
             zeros(N, groups), zeros(N, k), zeros(k), zeros(2, k), hedge,
         )  # fmt: skip
 
@@ -186,8 +184,8 @@ def append_zero(values: Array) -> Array:
 
 
 def _scale(fast: Array, slow: Array) -> Array:
-    """Return max(fast, slow/32), at least `SMALLEST_SCALE`."""
-    return clamp_min(namespace(fast).maximum(fast, _SLOW_SHARE * slow), SMALLEST_SCALE)
+    """Return max(fast, slow/32), clamped so that it can be divided by."""
+    return clamp_to_divisor(namespace(fast).maximum(fast, _SLOW_SHARE * slow))
 
 
 class _Constants(NamedTuple):
@@ -202,7 +200,7 @@ class _Constants(NamedTuple):
 
 def _constants(xp: Any, dtype: Any, groups: int) -> _Constants:
     """Return the constants as arrays. Round n has the weight (1 − d)/(1 − dⁿ) in a mean with decay d per round."""
-    key = xp.__name__, str(dtype), groups
+    key = xp.__name__, dtype, groups  # dtypes of different libraries cannot be compared
     found = _CONSTANTS.get(key)
     if found is None:
         lives = np.array(HALF_LIVES + SCALE_HALF_LIVES)
@@ -214,7 +212,7 @@ def _constants(xp: Any, dtype: Any, groups: int) -> _Constants:
     return found
 
 
-_CONSTANTS: dict[tuple[str, str, int], _Constants] = {}
+_CONSTANTS: dict[tuple[str, Any, int], _Constants] = {}
 
 
 def _hedge(old: Weights, loss: Array) -> Weights:
@@ -229,7 +227,7 @@ def _hedge(old: Weights, loss: Array) -> Weights:
 
 def _mix(least: Array, lead: Array, gap: Array) -> tuple[Array, Array]:
     """Return −ln(mean exp(−ηL))/η and the weights exp(−ηL)/Σ, with η = ln K/gap, for losses L = least − lead."""
-    rate = math.log(lead.shape[-1]) / clamp_min(gap, _SMALLEST_GAP)
+    rate = math.log(lead.shape[-1]) / clamp_to_divisor(gap)
     weights = namespace(lead).exp(rate[..., None] * lead)
     total = sum_last(weights)
     return least - namespace(total).log(total / lead.shape[-1]) / rate, weights / total[..., None]

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import betaln
 
 from longterm import _validate as validate
-from longterm._arrays import Array, namespace
+from longterm._arrays import Array, least_divisor, namespace
 from longterm._display import ReprMixin
 from longterm.calibration.bases import NoBase, Outcome, Prediction, Tracker
 from longterm.calibration.certificates import Bound, Evidence, group_bound, position_bound, tracker_bound
@@ -193,15 +193,15 @@ class Calibration(ReprMixin):
         asked : Asked
             The result of `ask`.
         score : array (...)
-            Finite scores of magnitude at most 1e100.
+            Finite scores of magnitude at most 1e100 (1e19 in single precision).
         """
         xp, alpha = namespace(state.miss_rate), state.miss_rate
         s = xp.asarray(score, dtype=alpha.dtype)
-        if isinstance(s, np.ndarray | np.generic) and not (np.abs(s) <= LARGEST_SCORE).all():
-            raise InputError(
-                "score", f"{score!r} is not a number of magnitude at most 1e100", "Give the score that was observed",
-                round=int(np.min(np.asarray(state.told))) + 1,
-            )  # fmt: skip
+        largest = min(LARGEST_SCORE, 1.0 / least_divisor(s))
+        if isinstance(s, np.ndarray | np.generic) and not (np.abs(s) <= largest).all():
+            what = f"{score!r} is not a number of magnitude at most {largest:.3g}"
+            round_number = int(np.min(np.asarray(state.told))) + 1
+            raise InputError("score", what, "Give the score that was observed", round=round_number)
         missed = xp.astype(s > asked.threshold, alpha.dtype)
         residual = (missed - alpha) * xp.astype(s != asked.threshold, alpha.dtype)
         outcome = Outcome(s, residual, asked.groups, alpha, xp.minimum(asked.told, 1.0))

@@ -4,7 +4,7 @@ docs/decisions.md explains it; examples/routing.py routes language models with i
 """
 
 from longterm.decisions.beliefs import LinearBelief
-from longterm.decisions.budgets import Budget
+from longterm.decisions.budgets import Budget, Ceiling
 from longterm.decisions.choice import Choice
 from longterm.decisions.chooser import Chooser
 from longterm.decisions.duals import Dual, EntropicDual, EuclideanDual, HedgeDual
@@ -13,16 +13,19 @@ from longterm.decisions.hindsight import BestChoices, best_choices
 from longterm.decisions.inverse_gap import InverseGapWeighting
 from longterm.decisions.linear import LinearUCB, ThompsonSampling
 from longterm.decisions.off_policy import OffPolicyEstimate, off_policy
+from longterm.decisions.planned_price import PlannedPrice
 from longterm.decisions.play import DecisionRun, OutcomeTable, play
 from longterm.decisions.primal_dual import DecisionBound, PrimalDual
 from longterm.decisions.primals import Primal
 from longterm.decisions.regressors import PartialFit, Regressor, RidgeRegressor, TableRegressor
+from longterm.decisions.router import Route, Router, RouterReport
 from longterm.decisions.text import WordHash
 
 __all__ = [
     "EXP3IX",
     "BestChoices",
     "Budget",
+    "Ceiling",
     "Choice",
     "Chooser",
     "DecisionBound",
@@ -39,10 +42,14 @@ __all__ = [
     "OffPolicyEstimate",
     "OutcomeTable",
     "PartialFit",
+    "PlannedPrice",
     "Primal",
     "PrimalDual",
     "Regressor",
     "RidgeRegressor",
+    "Route",
+    "Router",
+    "RouterReport",
     "TableRegressor",
     "ThompsonSampling",
     "WordHash",

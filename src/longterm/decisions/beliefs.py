@@ -36,27 +36,25 @@ class LinearBelief(NamedTuple):
         P, in units of the noise's variance; the same for every outcome.
     scale : array, shape (d,)
         Powers of two by which features are divided.
-    precision : array, shape (K, K)
-        The prior precision of one feature's weights, in units of the noise's.
+    shared, own : array, shape (d,)
+        The prior variances s_0² and s_1² of each feature's weights, in units of the noise's variance.
+    round : int
+        The round up to which drift has been added.
     """
 
     mean: FloatArray
     covariance: FloatArray
     scale: FloatArray
-    precision: FloatArray
+    shared: FloatArray
+    own: FloatArray
+    round: np.int64 = np.int64(1)
 
     @classmethod
-    def prior(
-        cls, actions: int, features: int, outputs: int, shared_scale: float, prior_scale: float, noise: float
-    ) -> LinearBelief:
-        """Return the belief before any outcome; `prior_scale` is s_1, the deviation of each action's own weights."""
-        between = (np.full((actions, actions), shared_scale**2) + prior_scale**2 * np.eye(actions)) / noise**2
-        return cls(
-            np.zeros((outputs, actions, features)),
-            np.asarray(np.kron(between, np.eye(features)), dtype=np.float64),
-            np.ones(features),
-            np.asarray(np.linalg.inv(between), dtype=np.float64),
-        )
+    def prior(cls, actions: int, outputs: int, shared: FloatArray, own: FloatArray) -> LinearBelief:
+        """Return the belief before any outcome, from the prior variances of each feature."""
+        features = len(shared)
+        zero = np.zeros((outputs, actions, features))
+        return cls(zero, _by_feature(actions, shared, own), np.ones(features), shared, own)
 
     def require_sound(self) -> None:
         """Raise a ValueError unless a belief from a file can be used."""
@@ -68,6 +66,8 @@ class LinearBelief(NamedTuple):
             raise ValueError("the covariance of a belief is not positive semidefinite")
         if self.scale.min() < 1 or np.any(np.frexp(self.scale)[0] != 0.5):
             raise ValueError("the scale of a feature is not a power of two")
+        if self.shared.min() < 0 or self.own.min() <= 0 or max(self.shared.max(), self.own.max()) > LARGEST_STORED:
+            raise ValueError("a prior variance is out of range")
 
     def rescaled(self, x: FloatArray) -> LinearBelief:
         """Return the belief with scales that suit the features x: the same object unless one is too large.
@@ -77,15 +77,47 @@ class LinearBelief(NamedTuple):
         if np.abs(x / self.scale).max() <= LARGEST_FEATURE:
             return self
         ratio = 2.0 ** np.maximum(np.ceil(np.log2(np.maximum(np.abs(x), 1.0) / (LARGEST_FEATURE * self.scale))), 0.0)
-        outputs, actions, features = self.mean.shape
-        prior = np.kron(self.precision, np.eye(features))
+        outputs, actions, _ = self.mean.shape
+        # The inverse of s_0² 11ᵀ + s_1² I is I/s_1² − s_0²/(s_1² (s_1² + K s_0²)) 11ᵀ.
+        pooled = -self.shared / (self.own * (self.own + actions * self.shared))
+        prior = _by_feature(actions, pooled, 1 / self.own)
         smaller = np.tile(1 / ratio, actions)
         information = np.linalg.inv(self.covariance)
         sums = self.mean.reshape(outputs, -1) @ information * smaller
         covariance = np.linalg.inv(prior + (information - prior) * np.outer(smaller, smaller))
         covariance = (covariance + covariance.T) / 2
         mean = (sums @ covariance).reshape(self.mean.shape)
-        return LinearBelief(mean, covariance, self.scale * ratio, self.precision)
+        return self._replace(mean=mean, covariance=covariance, scale=self.scale * ratio)
+
+    def drifted(self, variance: float, round: int) -> LinearBelief:
+        """Return the belief in a later round if the own weight of the last feature of each action is a random walk.
+
+        It gains `variance` in each round, up to its prior variance.
+        """
+        if variance == 0 or round <= self.round:
+            return self
+        _, actions, features = self.mean.shape
+        last = np.arange(actions) * features + features - 1
+        covariance = self.covariance.copy()
+        level = covariance[last, last]
+        most = np.maximum(level, self.shared[-1] + self.own[-1])
+        covariance[last, last] = np.minimum(level + variance * float(round - self.round), most)
+        return self._replace(covariance=covariance, round=np.int64(round))
+
+    def extended(self) -> LinearBelief:
+        """Return the belief with one more action, of which only the shared weights are known.
+
+        Given the others' weights, a weight of the new action has the mean c Σ_a w_a with c = s_0²/(s_1² + K s_0²).
+        """
+        actions = self.mean.shape[1]
+        c = self.shared / (self.own + actions * self.shared)
+        rows = np.tile(np.diag(c), actions)  # (d, Kd): the new weights as a function of the others
+        between = rows @ self.covariance
+        rest = np.diag(self.shared + self.own - actions * c * self.shared)
+        block = rest + between @ rows.T
+        covariance = np.block([[self.covariance, between.T], [between, (block + block.T) / 2]])
+        mean = np.concatenate([self.mean, (c * self.mean.sum(axis=1))[:, None]], axis=1)
+        return self._replace(mean=mean, covariance=covariance)
 
     def expected(self, x: FloatArray) -> FloatArray:
         """Return the mean outcomes at x, shape (outputs, K)."""
@@ -116,6 +148,12 @@ class LinearBelief(NamedTuple):
             # dger makes one copy and one pass. P is symmetric, so its transpose is P.
             covariance=np.asarray(dger(-1.0 / scale, direction, direction, a=belief.covariance.T).T),
         )
+
+
+def _by_feature(actions: int, shared: FloatArray, own: FloatArray) -> FloatArray:
+    """Return the (Kd, Kd) matrix with shared_f + own_f 1{a = b} between the weights of feature f."""
+    pooled = np.kron(np.ones((actions, actions)), np.diag(shared))
+    return np.asarray(pooled + np.kron(np.eye(actions), np.diag(own)), dtype=np.float64)
 
 
 def covariance_root(spread: FloatArray) -> FloatArray:

@@ -5,6 +5,9 @@ equally tight. With c ≤ `largest` and T requests, ρ̂_i = limit_i / (T · lar
 
     ĉ_i = c_i · ρ / (ρ̂_i · largest_i)  ∈  [0, 1],     so that Σ c_i ≤ limit_i   ⟺   mean ĉ_i ≤ ρ.
 
+A `Ceiling` is open-ended: after t requests Σ c ≤ per_request · t + credit, at any time. Money that was not spent can be
+spent later.
+
 A `Ledger` is a compensated sum in float64, whatever the dtype of the prices. Its error is two units in the last place,
 independent of the number of terms. Guards stay four units below a limit unless every addition was exact, so "never
 over" holds for the exact sum. Whole cents and tokens add up exactly and can reach the limit itself.
@@ -15,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,9 +78,53 @@ class Budget:
         if self.above_cheapest and self.kind == "at least":
             raise InputError("above_cheapest", "makes no sense for a floor", "Give it to a budget of kind 'at most'")
 
-    def rate(self, horizon: int) -> float:
+    def rate(self, horizon: int | None) -> float:
         """Return ρ̂ = limit / (T · largest)."""
+        assert horizon is not None
         return self.limit / (horizon * self.largest)
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """A cap on the average cost of a request, at any time and without a horizon.
+
+    After t requests at most per_request · t + credit has been spent. The requests still open count with their bounds.
+
+    Parameters
+    ----------
+    per_request : float
+        The average cost that a request may have.
+    largest : float
+        The largest cost of one request.
+    credit : float
+        Money that may be spent ahead of the ceiling.
+    always_answer : bool
+        Allow the action with the smallest bound even if it does not fit. Then every request is answered, and only
+        that action can exceed the ceiling. With False, such a request is refused.
+    name : str
+        For messages and tables.
+    """
+
+    per_request: float
+    largest: float
+    credit: float = 0.0
+    always_answer: bool = False
+    name: str = "money"
+
+    kind: ClassVar[str] = "at most"
+    above_cheapest: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        validate.validate_fields(self, validate.positive_scalar, "per_request", "largest")
+        validate.validate_fields(self, validate.non_negative_scalar, "credit")
+        for field in ("per_request", "largest"):
+            if not 1 / LARGEST_NUMBER <= getattr(self, field) <= LARGEST_NUMBER:
+                raise InputError(field, f"{getattr(self, field)} is out of range", "Choose another unit of money")
+        validate.require_at_most("credit", self.credit, LARGEST_NUMBER, "larger numbers are out of range")
+
+    def rate(self, horizon: int | None) -> float:
+        """Return ρ̂ = per_request / largest, at most 1."""
+        return min(self.per_request / self.largest, 1.0)
 
 
 class Ledger(NamedTuple):
@@ -114,13 +161,13 @@ class Ledger(NamedTuple):
 class BudgetSet:
     """All budgets of one rule, with their units."""
 
-    budgets: tuple[Budget, ...]
-    horizon: int
+    budgets: tuple[Budget | Ceiling, ...]
+    horizon: int | None
 
     @classmethod
-    def of(cls, budgets: Budget | Sequence[Budget], horizon: int) -> BudgetSet:
+    def of(cls, budgets: Budget | Ceiling | Sequence[Budget | Ceiling], horizon: int | None) -> BudgetSet:
         """Return the set, once the budgets are known to be compatible."""
-        given = (budgets,) if isinstance(budgets, Budget) else tuple(budgets)
+        given = (budgets,) if isinstance(budgets, (Budget, Ceiling)) else tuple(budgets)
         if not given:
             raise InputError("budgets", "there is none", "Give at least one Budget")
         if any(budget.above_cheapest for budget in given) and sum(b.kind == "at most" for b in given) > 1:
@@ -129,7 +176,9 @@ class BudgetSet:
                 "one counts above the cheapest action, and there are several caps",
                 "The action that is cheapest for one may be expensive for another: give several caps a free action",
             )
-        return cls(given, validate.count("horizon", horizon))
+        if horizon is None and any(isinstance(budget, Budget) for budget in given):
+            raise InputError("horizon", "is not given, and a budget has a limit", "Give it, or take Ceiling")
+        return cls(given, None if horizon is None else validate.count("horizon", horizon))
 
     @cached_property
     def sign(self) -> FloatArray:
@@ -142,9 +191,28 @@ class BudgetSet:
         return np.asarray(self.sign > 0)
 
     @cached_property
-    def limit(self) -> FloatArray:
-        """The limits, shape (m,)."""
-        return np.array([budget.limit for budget in self.budgets])
+    def _lines(self) -> tuple[FloatArray, FloatArray]:
+        """The limits as functions of the number of requests: offsets and slopes, shape (m,)."""
+        lines = [(b.limit, 0.0) if isinstance(b, Budget) else (b.credit, b.per_request) for b in self.budgets]
+        offsets, slopes = np.array(lines).T
+        return offsets, slopes
+
+    @cached_property
+    def has_ceiling(self) -> bool:
+        """True if a budget is open-ended."""
+        return any(isinstance(budget, Ceiling) for budget in self.budgets)
+
+    @cached_property
+    def always_answers(self) -> bool:
+        """True if the action with the smallest bound is always allowed."""
+        return any(isinstance(budget, Ceiling) and budget.always_answer for budget in self.budgets)
+
+    def limit(self, requests: int) -> FloatArray:
+        """Return the limits after so many requests, shape (m,). Those of ceilings are rounded down."""
+        offsets, slopes = self._lines
+        if not self.has_ceiling:
+            return offsets
+        return np.asarray(np.where(slopes > 0, (offsets + slopes * requests) * (1 - GUARD), offsets))
 
     @cached_property
     def largest(self) -> FloatArray:
@@ -167,10 +235,11 @@ class BudgetSet:
         """A mask of the budgets that count above the cheapest action, shape (m,)."""
         return np.array([budget.above_cheapest for budget in self.budgets])
 
-    def affordable(self, committed: Ledger, bounds: FloatArray) -> NDArray[np.bool_]:
+    def affordable(self, committed: Ledger, bounds: FloatArray, requests: int) -> NDArray[np.bool_]:
         """Return a mask (K,) of the actions that keep every cap if they cost at most `bounds`, shape (K, m).
 
-        `committed` is the money spent and held back for open requests. A free action is always affordable.
+        `committed` is the money spent and held back for open requests, `requests` their number with this one. A free
+        action is always affordable.
         """
-        fits = (bounds <= committed.remaining(self.limit)) | (bounds <= 0)
+        fits = (bounds <= committed.remaining(self.limit(requests))) | (bounds <= 0)
         return np.asarray(fits[:, self.is_cap].all(axis=1))

@@ -31,7 +31,7 @@ from longterm.decisions.choice import (
     require_outcomes,
     require_paid,
 )
-from longterm.decisions.chooser_copy import ChoiceRepeated, ChooserChange, ChooserCopy
+from longterm.decisions.chooser_copy import MOST_ACTIONS, ChoiceRepeated, ChooserChange, ChooserCopy
 from longterm.decisions.primal_dual import PrimalDual, RuleState
 from longterm.decisions.primals import ActionOutcomes, OpenChoice
 from longterm.errors import (
@@ -97,9 +97,18 @@ class Chooser(Stored[ChooserCopy]):
         expire_after: int | None = None,
         max_age: float | None = None,
     ) -> None:
-        self.rule = rule
-        self._replica = Replica(ChooserCopy(rule, seed, max_in_flight, expire_after, max_age), rule, may_fork=False)
+        copy = ChooserCopy(rule, seed, max_in_flight, expire_after, max_age)
+        # The number of actions is part of the state, not of the definition, if it can change.
+        definition = (
+            rule.with_actions(1) if rule.is_extendable and getattr(rule.primal, "prior", None) is None else rule
+        )
+        self._replica = Replica(copy, definition, may_fork=False)
         self._warned_of_horizon = False
+
+    @property
+    def rule(self) -> PrimalDual:
+        """The rule, with the present number of actions."""
+        return self._replica.copy.rule
 
     @classmethod
     def open(
@@ -123,7 +132,7 @@ class Chooser(Stored[ChooserCopy]):
         url : path or str
             A file for SQLite, or a URL ``postgresql://…`` (extra `postgres`).
         rule : PrimalDual
-            With the hyper-parameters that the stored one was created with.
+            With the hyper-parameters that the stored one was created with. More actions are added to it.
         name : str
             Its name in the database, which may hold many objects.
         durability : {"commit", "relaxed"}
@@ -146,15 +155,21 @@ class Chooser(Stored[ChooserCopy]):
         """
         chooser = cls(rule, seed=seed, max_in_flight=max_in_flight, expire_after=expire_after, max_age=max_age)
         chooser._replica.attach(url, name, durability)
+        while chooser.rule.actions < rule.actions:
+            chooser.add_action()
         return chooser
 
     def __repr__(self) -> str:
         state, waiting = self.state, len(self._replica.copy.open)
+        limits = self.rule.budget_set.limit(max(state.round - 1, 1)).tolist()
         money = ", ".join(
-            f"{budget.name} {spent:.4g} of {budget.limit:.4g}"
-            for budget, spent in zip(self.rule.budget_set.budgets, state.spent.value.tolist(), strict=True)
+            f"{budget.name} {spent:.4g} of {limit:.4g}"
+            for budget, spent, limit in zip(
+                self.rule.budget_set.budgets, state.spent.value.tolist(), limits, strict=True
+            )
         )
-        requests = f"{state.round - 1} of {self.rule.horizon} requests"
+        of_all = "" if self.rule.horizon is None else f" of {self.rule.horizon}"
+        requests = f"{state.round - 1}{of_all} requests"
         return f"Chooser({type(self.rule.primal).__name__}, {requests}, {waiting} open, {money})"
 
     # --- the rounds -------------------------------------------------------------------------------------------
@@ -213,7 +228,7 @@ class Chooser(Stored[ChooserCopy]):
         if announced is not None and most is not None and np.any(most < announced):
             raise InputError("bounds", "are below the costs", "Give the largest cost of each action", round=number)
         mask = require_allowed(allowed, self.rule.actions, number)
-        if number > self.rule.horizon:
+        if self.rule.horizon is not None and number > self.rule.horizon:
             self._warn_of_horizon()
         now = time.time()
         expired = copy.expiring(now)
@@ -232,6 +247,7 @@ class Chooser(Stored[ChooserCopy]):
         *,
         rewards: ArrayLike | None = None,
         costs: ArrayLike | None = None,
+        cost_follows: bool = False,
     ) -> None:
         """Report the outcome of a choice. Each part counts once. If this raises, nothing has changed.
 
@@ -246,8 +262,10 @@ class Chooser(Stored[ChooserCopy]):
             is settled already.
         rewards, costs : arrays, shapes (K,) and (K,) or (K, m), optional
             Of all actions, if they are known (full feedback). Costs are as announced if they are left out.
+        cost_follows : bool
+            The cost will be reported by a later call, so that a reward alone does not settle the announced one.
         """
-        self._replica.transact(self._settling, choice, reward, cost, rewards, costs)
+        self._replica.transact(self._settling, choice, reward, cost, rewards, costs, cost_follows)
 
     def _settling(
         self,
@@ -256,6 +274,7 @@ class Chooser(Stored[ChooserCopy]):
         cost: ArrayLike | None,
         rewards: ArrayLike | None,
         costs: ArrayLike | None,
+        cost_follows: bool,
     ) -> ChooserChange:
         opened = self._find(choice)
         number, has_reward = opened.round, reward is not None or rewards is not None
@@ -267,7 +286,7 @@ class Chooser(Stored[ChooserCopy]):
             raise AlreadyToldError(number, "its cost was settled already", "Settle its reward only")
         if opened.outcomes is not None and has_reward:
             raise AlreadyToldError(number, "its reward was settled already", "Settle its cost only")
-        paid = require_paid(self.rule, opened, cost, costs, with_reward=has_reward)
+        paid = require_paid(self.rule, opened, cost, costs, with_reward=has_reward and not cost_follows)
         outcomes = require_outcomes(self.rule, opened, reward, rewards, costs)
         paid = paid if opened.paid is None else None
         if paid is not None:
@@ -281,7 +300,14 @@ class Chooser(Stored[ChooserCopy]):
     def _skipping(self, choice: Choice | str) -> ChooserChange:
         return self._replica.copy.skip(self._find(choice).round)
 
-    def teach(self, context: ArrayLike, rewards: ArrayLike, costs: ArrayLike | None = None) -> None:
+    def teach(
+        self,
+        context: ArrayLike,
+        rewards: ArrayLike,
+        costs: ArrayLike | None = None,
+        *,
+        announced: ArrayLike | None = None,
+    ) -> None:
         """Learn the rewards of actions on a past request, as a warm start. No budget moves.
 
         Parameters
@@ -290,19 +316,52 @@ class Chooser(Stored[ChooserCopy]):
             The features of the request.
         rewards : array, shape (K,)
             In [0, 1]; NaN for an action whose reward is not known.
-        costs : array, shape (K,) or (K, m), optional
-            The costs of the actions.
+        costs, announced : array, shape (K,) or (K, m), optional
+            The costs of the actions, and the costs that were announced before the request. Rules that learn from
+            announced costs need both.
         """
-        self._replica.transact(self._teaching, context, rewards, costs)
+        self._replica.transact(self._teaching, context, rewards, costs, announced)
 
-    def _teaching(self, context: ArrayLike, rewards: ArrayLike, costs: ArrayLike | None) -> ChooserChange:
+    def _teaching(
+        self, context: ArrayLike, rewards: ArrayLike, costs: ArrayLike | None, announced: ArrayLike | None
+    ) -> ChooserChange:
         copy = self._replica.copy
         x = require_numbers("context", context, None).reshape(-1)
         self.rule.primal.require_context(x, copy.state.round)
         table = require_costs(self.rule, "costs", costs, None)
         K, m = self.rule.actions, self.rule.setting.resources
         seen, known = require_labels(rewards, K)
-        return copy.teach(x, ActionOutcomes(seen, known, np.zeros((K, m)) if table is None else table * seen[:, None]))
+        outcomes = ActionOutcomes(seen, known, np.zeros((K, m)) if table is None else table * seen[:, None])
+        return copy.teach(x, outcomes, require_costs(self.rule, "announced", announced, None))
+
+    def add_action(self, action: int | None = None) -> int:
+        """Add an action at run time and return its index, or use a removed action again.
+
+        Linear primals expect a new action to be like the others. Requests after this call need one more cost.
+        """
+        self._replica.transact(self._adding, action)
+        return self.rule.actions - 1 if action is None else action
+
+    def _adding(self, action: int | None) -> ChooserChange:
+        copy = self._replica.copy
+        if action is None:
+            if copy.rule.actions >= MOST_ACTIONS:
+                raise InputError("action", f"there are {copy.rule.actions} already", "Use a removed one again")
+            return copy.add_action()
+        if action not in range(copy.rule.actions) or copy.in_use[action]:
+            raise InputError("action", f"{action!r} was not removed", "Leave it out to add a new one")
+        return copy.set_removed(action, is_removed=False)
+
+    def remove_action(self, action: int) -> None:
+        """Use an action no more. Its index stays, and open choices of it can be settled."""
+        self._replica.transact(self._removing, action)
+
+    def _removing(self, action: int) -> ChooserChange:
+        copy = self._replica.copy
+        in_use = np.flatnonzero(copy.in_use).tolist()
+        if action not in in_use or len(in_use) < 2 or copy.rule.actions > MOST_ACTIONS:
+            raise InputError("action", f"{action!r} cannot be removed", f"Name one of at least two in use: {in_use}")
+        return copy.set_removed(int(action), is_removed=True)
 
     # --- properties -------------------------------------------------------------------------------------------
 
@@ -344,6 +403,16 @@ class Chooser(Stored[ChooserCopy]):
         """The open choices by number, oldest first."""
         found: dict[int, OpenChoice] = self._replica.look(lambda: dict(self._replica.copy.open))
         return MappingProxyType({number: self._choice(opened) for number, opened in found.items()})
+
+    @property
+    def removed(self) -> tuple[int, ...]:
+        """The actions that are not used any more."""
+        in_use: Any = self._replica.look(lambda: self._replica.copy.in_use)
+        return tuple(np.flatnonzero(~in_use).tolist())
+
+    def find(self, choice: Choice | str) -> Choice:
+        """Return the open choice that a text names, or raise a TokenError that says why there is none."""
+        return self._choice(self._replica.look(self._find, choice))
 
     # --- helpers ----------------------------------------------------------------------------------------------
 

@@ -31,11 +31,14 @@ from longterm.storage.packing import (
     restored_state,
     state_arrays,
     unpack,
+    unpack_checked,
 )
 
 KIND = "chooser"
 SETTLED, SKIPPED, REFUSED = 1, 2, 3
 """The status of a closed choice."""
+MOST_ACTIONS = 62
+"""Actions of a chooser to which actions can be added: the removed ones are the bits of an integer."""
 RECENT = 64
 """The rounds of the last changes that the state holds, so that replicas read only those again."""
 LESSONS_KEPT = 32
@@ -49,7 +52,7 @@ class SmallState(NamedTuple):
     """The part of a rule's state that every change writes, with the random generator."""
 
     round: Any
-    dual: FloatArray
+    dual: Any
     committed: Any
     spent: Any
     generator: NDArray[np.uint64]
@@ -69,6 +72,10 @@ class Counts(NamedTuple):
     lessons: int = 0
     base: int = 0
     """The lessons that the stored beliefs have learned."""
+    actions: int = 0
+    """The number of actions, removed ones included."""
+    removed: int = 0
+    """A bit for each action: 1 if it is not used any more."""
 
 
 class ChooserChange(NamedTuple):
@@ -89,6 +96,8 @@ class ChooserChange(NamedTuple):
     """Older choices that are skipped first."""
     lesson: OpenChoice | None = None
     """What the beliefs learn."""
+    extends: bool = False
+    """True if the call adds an action."""
 
     def statements(self, copy: ChooserCopy, name: str, now: float) -> tuple[Sequence[Statement], int]:
         """Return the statements that write it."""
@@ -115,6 +124,9 @@ class ChooserChange(NamedTuple):
 
     def apply(self, copy: ChooserCopy) -> None:
         """Apply it to a copy."""
+        if self.extends and copy.rule.actions < self.counts.actions:
+            copy.use(copy.rule.with_actions(self.counts.actions))
+            copy.open = {number: choice.extended() for number, choice in copy.open.items()}
         for number in self.expired:
             copy.open.pop(number, None)
             copy.opened.pop(number, None)
@@ -167,30 +179,40 @@ class ChooserCopy:
     def __init__(
         self, rule: PrimalDual, seed: int, max_in_flight: int, expire_after: int | None, max_age: float | None
     ) -> None:
-        self.rule = rule
         self.seed = validate.seed("seed", seed)
         self.max_in_flight = validate.count("max_in_flight", max_in_flight)
         self.expire_after = None if expire_after is None else validate.count("expire_after", expire_after)
         self.max_age = None if max_age is None else validate.positive_scalar("max_age", max_age)
-        self._start = self.state = rule.init()
+        self._rng = np.random.default_rng(self.seed)
+        self.generator = _encode_generator(self._rng)
+        """The state of the generator after the last change; `_rng` itself may be ahead of it."""
+        self.use(rule)
+        self.state = self._start
         self.open: dict[int, OpenChoice] = {}
         self.opened: dict[int, float] = {}
         """The times of the requests of open choices."""
         self.keys: dict[str, OpenChoice] | None = {}
         """Choices by the key of their act; None with a database."""
-        self.counts = Counts()
+        self.counts = Counts(actions=rule.actions)
         self.recent = array("q", bytes(8 * RECENT))
-        self._rng = np.random.default_rng(self.seed)
-        self.generator = _encode_generator(self._rng)
-        """The state of the generator after the last change; `_rng` itself may be ahead of it."""
+
+    def use(self, rule: PrimalDual) -> None:
+        """Use a rule with another number of actions."""
+        self.rule, self._start = rule, rule.init()
         others = {"counts": np.zeros(len(Counts._fields), np.int64), "recent": np.zeros(RECENT, np.int64)}
         metadata = {"counters": Counts._fields}
-        self._packer = StatePacker(_small(self.state, self.generator), metadata, others)
+        self._packer = StatePacker(_small(self._start, self.generator), metadata, others)
 
     @property
     def version(self) -> int:
         """The number of changes."""
         return self.counts.version
+
+    @property
+    def in_use(self) -> NDArray[np.bool_]:
+        """A mask of the actions that have not been removed."""
+        removed = self.counts.removed
+        return np.array([not removed >> action & 1 for action in range(self.rule.actions)])
 
     @property
     def asked(self) -> int:
@@ -215,7 +237,8 @@ class ChooserCopy:
         for number in expired:
             state = self._state_without(state, self.open[number])
         _decode_generator(self._rng, self.generator)
-        state, choice = self.rule.act(state, context, costs, bounds, self._rng, allowed=allowed)
+        in_use = self.in_use if self.counts.removed else None
+        state, choice = self.rule.act(state, context, costs, bounds, self._rng, allowed=allowed, in_use=in_use)
         choice = choice._replace(epoch=epoch)
         counts, recent = self._counted((*expired, choice.round), 0)
         status = REFUSED if choice.action < 0 else sql.OPEN
@@ -236,6 +259,7 @@ class ChooserCopy:
             state = self.rule.charge(state, choice, paid)
             choice = choice._replace(paid=paid)
         if outcomes is not None:
+            state = self.rule.reward(state, float(outcomes.rewards[choice.action]))
             choice = choice._replace(outcomes=outcomes)
         is_settled = choice.paid is not None and choice.outcomes is not None
         if is_settled:
@@ -250,7 +274,21 @@ class ChooserCopy:
         counts, recent = self._counted((number,), 0)
         return ChooserChange(self._state_without(self.state, choice), counts, recent, self.generator, choice, SKIPPED)
 
-    def teach(self, context: FloatArray, outcomes: ActionOutcomes) -> ChooserChange:
+    def add_action(self) -> ChooserChange:
+        """Return the change of adding an action. The extended beliefs are written at once."""
+        counts, recent = self._counted((), 1)
+        counts = counts._replace(actions=counts.actions + 1, base=counts.lessons)
+        return ChooserChange(self.rule.extended(self.state), counts, recent, self.generator, extends=True)
+
+    def set_removed(self, action: int, *, is_removed: bool) -> ChooserChange:
+        """Return the change of using an action no more, or again. Its index and its belief are kept."""
+        counts, recent = self._counted((), 0)
+        removed = counts.removed | 1 << action if is_removed else counts.removed & ~(1 << action)
+        return ChooserChange(self.state, counts._replace(removed=removed), recent, self.generator)
+
+    def teach(
+        self, context: FloatArray, outcomes: ActionOutcomes, announced: FloatArray | None = None
+    ) -> ChooserChange:
         """Return the change of learning the outcomes of a past request."""
         K, m = self.rule.actions, self.rule.setting.resources
         prices, none = self.rule.dual.prices(self.state.dual, self.rule.setting), np.zeros(m)
@@ -262,7 +300,7 @@ class ChooserCopy:
             int(outcomes.seen.argmax()),
             np.ones(K) / K,
             none,
-            outcomes.costs,
+            announced,
             none,
             none,
             None,
@@ -287,13 +325,13 @@ class ChooserCopy:
 
     def _counted(self, touched: tuple[int, ...], lessons: int) -> tuple[Counts, array[int]]:
         """Return the counts and the recent rounds after one more change."""
-        version, place, learned, base = self.counts
+        version, place, learned, base = self.counts[:4]
         recent, learned = self.recent[:], learned + lessons
         for number in touched:
             recent[place % RECENT] = number
             place += 1
         base = learned if learned - base >= LESSONS_KEPT else base
-        return Counts(version + 1, place, learned, base), recent
+        return Counts(version + 1, place, learned, base, *self.counts[4:]), recent
 
     # --- choices ----------------------------------------------------------------------------------------------
 
@@ -325,7 +363,12 @@ class ChooserCopy:
 
     def restore(self, database: Database, name: str, version: int, asked: int, state: bytes) -> None:
         """Become what the database holds. Raise ValueError, LookupError, TypeError or ArithmeticError if forged."""
-        _, arrays = self._packer.decode(state)
+        _, arrays = unpack_checked(state)
+        actions = int(arrays["counts"][4])
+        is_extended = actions != self.rule.actions
+        if is_extended:
+            _require(self.rule.is_extendable and 1 <= actions <= MOST_ACTIONS, "the number of actions is absurd")
+            self.use(self.rule.with_actions(actions))
         template = _small(self._start, self.generator)
         small: SmallState = restored_state(template, arrays)
         require_sound(template, small._replace(generator=template.generator % np.uint64(2)))
@@ -334,6 +377,7 @@ class ChooserCopy:
         _require(len(recent) == RECENT and min(counts) >= 0 and max(counts) <= LARGEST_COUNT, "a count is absurd")
         _require(counts.version == version, "the version is not the number of changes")
         _require(0 <= counts.lessons - counts.base < LESSONS_KEPT, "too many lessons are not learned")
+        _require(0 <= counts.removed < 1 << actions, "an action that does not exist was removed")
         _require(small.round == asked + 1, "the number of requests is not that of the rounds")
         _decode_generator(self._rng, small.generator)
         with np.errstate(all="ignore"):
@@ -343,7 +387,7 @@ class ChooserCopy:
                 whole = self._learn(whole, lesson)
             if self.keys is not None:  # the first time; a check of the beliefs is expensive
                 self.rule.require_sound(whole)
-            choices, opened = self._choices(database, name, counts, asked, recent)
+            choices, opened = self._choices(database, name, counts, asked, recent, is_extended=is_extended)
             self._require_money(whole, choices)
         self.open, self.opened, self.keys = choices, opened, None
         self.state, self.generator, self.counts, self.recent = whole, small.generator, counts, recent
@@ -367,11 +411,11 @@ class ChooserCopy:
         return primal, lessons
 
     def _choices(
-        self, database: Database, name: str, counts: Counts, asked: int, recent: array[int]
+        self, database: Database, name: str, counts: Counts, asked: int, recent: array[int], *, is_extended: bool
     ) -> tuple[dict[int, OpenChoice], dict[int, float]]:
         """Return the open choices and the times of their requests. Only those touched since are read again."""
         touched = counts.touched - self.counts.touched
-        if self.keys is None and 0 <= touched <= RECENT:
+        if self.keys is None and 0 <= touched <= RECENT and not is_extended:
             choices, opened = dict(self.open), dict(self.opened)
             numbers = {recent[place % RECENT] for place in range(self.counts.touched, counts.touched)}
             rows = [row for number in sorted(numbers) for row in database.rounds(sql.READ_ROUND, name, number)]
@@ -398,7 +442,7 @@ class ChooserCopy:
         held = [choice.bound for choice in choices.values() if choice.paid is None]
         expected = np.where(is_cap, state.spent.value + np.sum(held, axis=0), 0.0)
         error = np.abs(state.committed.value - expected)
-        largest = np.maximum(np.abs(expected), self.rule.budget_set.limit)
+        largest = np.maximum(np.abs(expected), self.rule.budget_set.limit(max(int(state.round) - 1, 1)))
         _require(bool((error <= ROUNDING * largest).all()), "the ledgers do not add up")
 
 

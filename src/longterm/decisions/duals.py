@@ -8,10 +8,12 @@ in `longterm.decisions.prices`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
@@ -24,8 +26,8 @@ class Setting(NamedTuple):
 
     unit: FloatArray
     """One unit of the rules in the units of each budget, shape (m,)."""
-    horizon: int
-    """T, the number of requests expected."""
+    horizon: int | None
+    """T, the number of requests expected; None if it is open."""
     radius: float
     """M, the largest price."""
     rate: float
@@ -39,6 +41,13 @@ class Setting(NamedTuple):
     def resources(self) -> int:
         """m, the number of budgets."""
         return len(self.unit)
+
+    @property
+    def rounds(self) -> int:
+        """T, or an InputError if it is open."""
+        if self.horizon is None:
+            raise InputError("horizon", "is open, and a step size or a bound needs it", "Give horizon=, or the step")
+        return self.horizon
 
 
 class Stepped(ABC):
@@ -63,6 +72,24 @@ class Stepped(ABC):
         return self if self.step is not None else replace(given, step=self.default_step(setting))
 
 
+class Situation(NamedTuple):
+    """The information that a dual may plan with, in units of the rules."""
+
+    round: int
+    bounds: FloatArray
+    """The largest costs, shape (K, m)."""
+    left: FloatArray
+    """The money left now, shape (m,)."""
+    target: FloatArray
+    """The planned cost of this request, shape (m,)."""
+    in_use: NDArray[np.bool_]
+    """The actions that have not been removed, shape (K,)."""
+    is_ceiling: bool
+    """True if the budget is open-ended."""
+    recent: Callable[[], Any]
+    """Returns a `Prediction` for recent requests, with the present one last."""
+
+
 class Dual(ABC):
     """A learner of prices: pure functions on an array of m numbers."""
 
@@ -77,6 +104,18 @@ class Dual(ABC):
     def prices(self, state: FloatArray, setting: Setting) -> FloatArray:
         """Return λ, shape (m,), in reward per unit of the rules."""
         return state
+
+    def plan(self, state: Any, situation: Situation, setting: Setting) -> Any:
+        """Return the state before a request is priced; for duals that plan."""
+        return state
+
+    def reward(self, state: Any, reward: float) -> Any:
+        """Return the state after the reward of an action; for duals with a target for rewards."""
+        return state
+
+    def require_sound(self, state: Any) -> None:
+        """Raise a ValueError unless a state from a file can be used."""
+        return
 
     @abstractmethod
     def update(self, state: FloatArray, gradient: FloatArray, setting: Setting) -> FloatArray:
@@ -108,7 +147,7 @@ class HedgeDual(Stepped, Dual):
     step: float | None = None
 
     def default_step(self, setting: Setting) -> float:
-        return float(np.sqrt(8 * np.log(setting.resources + 1) / setting.horizon) / _gradient_width(setting))
+        return float(np.sqrt(8 * np.log(setting.resources + 1) / setting.rounds) / _gradient_width(setting))
 
     def prices(self, state: FloatArray, setting: Setting) -> FloatArray:
         return hedge_prices(self.step_in(setting) * state, setting.radius)
@@ -118,7 +157,7 @@ class HedgeDual(Stepped, Dual):
 
     def regret(self, setting: Setting, total_delay: float = 0.0) -> float:
         step, width = self.step_in(setting), _gradient_width(setting)
-        steps = step * width**2 * (setting.horizon / 8 + 2 * total_delay)
+        steps = step * width**2 * (setting.rounds / 8 + 2 * total_delay)
         return float(setting.radius * (np.log(setting.resources + 1) / step + steps))
 
 
@@ -140,14 +179,14 @@ class EuclideanDual(Stepped, Dual):
     step: float | None = None
 
     def default_step(self, setting: Setting) -> float:
-        return float(setting.radius / np.sqrt(setting.resources * setting.horizon))
+        return float(setting.radius / np.sqrt(setting.resources * setting.rounds))
 
     def update(self, state: FloatArray, gradient: FloatArray, setting: Setting) -> FloatArray:
         return project_corner(state + self.step_in(setting) * gradient, setting.radius)
 
     def regret(self, setting: Setting, total_delay: float = 0.0) -> float:
         step = self.step_in(setting)
-        steps = step * setting.resources * (setting.horizon / 2 + 2 * total_delay)
+        steps = step * setting.resources * (setting.rounds / 2 + 2 * total_delay)
         return setting.radius**2 / (2 * step) + steps
 
 
@@ -181,7 +220,7 @@ class EntropicDual(Stepped, Dual):
 
     def default_step(self, setting: Setting) -> float:
         spread = max(float(np.log(setting.radius / self.init(setting).min())), 1.0)
-        return float(setting.rate * min(1.0, np.sqrt(spread / setting.horizon)))
+        return float(setting.rate * min(1.0, np.sqrt(spread / setting.rounds)))
 
     def init(self, setting: Setting) -> FloatArray:
         return scale_to_radius(self.start * setting.unit, setting.radius)
@@ -202,7 +241,7 @@ class EntropicDual(Stepped, Dual):
             raise InputError("total_delay", "has no theorem for EntropicDual", "Take HedgeDual or EuclideanDual")
         M, first, eta = setting.radius, self.init(setting), step / setting.rate
         distance = max(M * np.log(M / first.min()) - M, 0.0) + first.sum()
-        return float(distance / eta + eta * M * setting.horizon)
+        return float(distance / eta + eta * M * setting.rounds)
 
 
 def _gradient_width(setting: Setting) -> float:

@@ -69,7 +69,7 @@ class ExponentialWeights(_Exponential):
     step: float | None = None
 
     def default_step(self, setting: Setting) -> float:
-        return float(np.sqrt(8 * np.log(self.actions) / setting.horizon))
+        return float(np.sqrt(8 * np.log(self.actions) / setting.rounds))
 
     def learn(self, state: LossState, choice: OpenChoice, outcomes: ActionOutcomes, setting: Setting) -> LossState:
         if not outcomes.seen.all():
@@ -80,7 +80,7 @@ class ExponentialWeights(_Exponential):
 
     def regret(self, setting: Setting, *, known_costs: bool) -> float:
         step = self.step_in(setting)
-        return float(setting.payoff_range * (np.log(self.actions) / step + step * setting.horizon / 8))
+        return float(setting.payoff_range * (np.log(self.actions) / step + step * setting.rounds / 8))
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class EXP3IX(_Exponential):
     step: float | None = None
 
     def default_step(self, setting: Setting) -> float:
-        return float(np.sqrt(np.log(self.actions) / (self.actions * setting.horizon)))
+        return float(np.sqrt(np.log(self.actions) / (self.actions * setting.rounds)))
 
     def learn(self, state: LossState, choice: OpenChoice, outcomes: ActionOutcomes, setting: Setting) -> LossState:
         chance = np.ones(self.actions)
@@ -118,7 +118,7 @@ class EXP3IX(_Exponential):
 
     def regret(self, setting: Setting, *, known_costs: bool) -> float:
         step = self.step_in(setting)
-        return float(setting.payoff_range * (np.log(self.actions) / step + step * self.actions * setting.horizon))
+        return float(setting.payoff_range * (np.log(self.actions) / step + step * self.actions * setting.rounds))
 
 
 @dataclass(frozen=True)

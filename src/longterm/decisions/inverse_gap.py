@@ -56,7 +56,7 @@ class InverseGapWeighting(Primal[Any]):
         if self.sharpness is not None:
             return self
         # For announced costs, the usual case; learned ones make γ too large by a constant factor.
-        best = 2 * np.sqrt(self.actions * setting.horizon / self.regressor.energy(self.actions, setting.horizon))
+        best = 2 * np.sqrt(self.actions * setting.rounds / self.regressor.energy(self.actions, setting.rounds))
         return replace(self, sharpness=float(self.multiple * best))
 
     def init(self, setting: Setting) -> Any:
@@ -87,7 +87,7 @@ class InverseGapWeighting(Primal[Any]):
     def regret(self, setting: Setting, *, known_costs: bool) -> float:
         gamma = self.fitted(setting).sharpness
         assert gamma is not None
-        energy = self.regressor.energy(self.actions, setting.horizon)
+        energy = self.regressor.energy(self.actions, setting.rounds)
         if not known_costs:
             energy *= 2 * (1 + setting.resources * setting.radius**2)
-        return float(2 * self.actions * setting.horizon / gamma + gamma / 2 * energy)
+        return float(2 * self.actions * setting.rounds / gamma + gamma / 2 * energy)

@@ -1,9 +1,9 @@
-"""Primals on a linear belief: Thompson sampling and optimism. Announced costs are used; others are learned."""
+"""Primals on a linear belief: Thompson sampling and optimism."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -11,12 +11,51 @@ from longterm import _validate as validate
 from longterm._arrays import FloatArray
 from longterm.decisions.beliefs import LinearBelief, covariance_root, require_features
 from longterm.decisions.duals import Setting
-from longterm.decisions.primals import ActionOutcomes, OpenChoice, Primal, Request
+from longterm.decisions.primals import ActionOutcomes, OpenChoice, Prediction, Primal, Request
+from longterm.decisions.recent import RecentRequests
 from longterm.errors import InputError
+
+SHARED_LEVEL = 1.0
+"""The prior deviation of the level that all actions share: rewards are in [0, 1]."""
+LARGEST_LOG_RATIO = 12.0
+LARGEST_RATIO = 5.0
+"""A single request counts at most so much in the mean of realised over predicted costs."""
+
+
+class CostRatios(NamedTuple):
+    """The mean of realised over predicted costs, which corrects for the skewness of costs."""
+
+    total: FloatArray
+    """The sum of the ratios, shape (m,)."""
+    weight: FloatArray
+    """The number of ratios, shape (m,)."""
+
+    @classmethod
+    def prior(cls, budgets: int) -> CostRatios:
+        """Return a first guess with the weight of 20 requests."""
+        return cls(np.full(budgets, 22.0), np.full(budgets, 20.0))
+
+    @property
+    def mean(self) -> FloatArray:
+        """The correction factor of each budget."""
+        return self.total / self.weight
+
+    def updated(self, ratio: FloatArray) -> CostRatios:
+        """Return the ratios after one more request; old requests are forgotten after about 500."""
+        keep = np.where(self.weight < 500.0, 1.0, 1.0 - 1.0 / 500.0)
+        return CostRatios(keep * self.total + np.minimum(ratio, LARGEST_RATIO), keep * self.weight + 1.0)
+
+
+class LinearState(NamedTuple):
+    """The belief of a linear primal, the correction of its cost predictions, and recent requests."""
+
+    belief: LinearBelief
+    ratios: CostRatios
+    recent: RecentRequests
 
 
 @dataclass(frozen=True)
-class _Linear(Primal[LinearBelief]):
+class _Linear(Primal[LinearState]):
     """The belief and its prior."""
 
     actions: int
@@ -26,39 +65,103 @@ class _Linear(Primal[LinearBelief]):
     noise: float = 0.45
     exploration: float = 0.0
     prior: LinearBelief | None = None
+    level_scale: float | None = None
+    drift: float = 0.0
+    cost_noise: float | None = None
+    window: int = 0
 
     def __post_init__(self) -> None:
         validate.count("actions", self.actions)
         validate.count("features", self.features)
-        validate.validate_fields(self, validate.non_negative_scalar, "shared_scale", "exploration")
+        validate.validate_fields(self, validate.non_negative_scalar, "shared_scale", "exploration", "drift")
         validate.validate_fields(self, validate.positive_scalar, "prior_scale", "noise")
+        validate.validate_fields(self, validate.positive_scalar, "level_scale", "cost_noise", optional=True)
+        if self.window:
+            validate.count("window", self.window)
+        if self.drift and self.level_scale is None:
+            raise InputError("drift", "is that of the levels, and there are none", "Give level_scale=0.15, for example")
 
     def fitted(self, setting: Setting) -> Self:
         return self
 
-    def init(self, setting: Setting) -> LinearBelief:
-        expected = (1 + setting.resources, self.actions, self.features)
-        if self.prior is None:
-            scales = self.shared_scale, self.prior_scale, self.noise
-            return LinearBelief.prior(self.actions, self.features, expected[0], *scales)
-        if self.prior.mean.shape != expected:
+    def init(self, setting: Setting) -> LinearState:
+        outputs, length = 1 + setting.resources, self.features + (self.level_scale is not None)
+        belief = self.prior
+        if belief is None:
+            own, shared = np.full(length, self.prior_scale**2), np.full(length, self.shared_scale**2)
+            if self.level_scale is not None:
+                own[-1], shared[-1] = self.level_scale**2, SHARED_LEVEL**2
+            belief = LinearBelief.prior(self.actions, outputs, shared / self.noise**2, own / self.noise**2)
+        expected = (outputs, self.actions, length)
+        if belief.mean.shape != expected:
             raise InputError(
                 "prior",
-                f"is a belief of shape {self.prior.mean.shape}, this problem needs {expected}",
+                f"is a belief of shape {belief.mean.shape}, this problem needs {expected}",
                 "Give a belief from a problem with the same actions, features and budgets",
             )
-        return self.prior
+        recent = RecentRequests.empty(self.window, self.features + self.actions if self.window else 0)
+        return LinearState(belief._replace(round=np.int64(1)), CostRatios.prior(setting.resources), recent)
 
-    def learn(
-        self, state: LinearBelief, choice: OpenChoice, outcomes: ActionOutcomes, setting: Setting
-    ) -> LinearBelief:
+    def extended(self, state: LinearState) -> LinearState:
+        recent = state.recent.extended() if self.window else state.recent
+        return state._replace(belief=state.belief.extended(), recent=recent)
+
+    def learn(self, state: LinearState, choice: OpenChoice, outcomes: ActionOutcomes, setting: Setting) -> LinearState:
+        x, ratios = self._features(choice.context), state.ratios
+        belief = state.belief.rescaled(x).drifted((self.drift / self.noise) ** 2, choice.round)
         for action in np.flatnonzero(outcomes.seen).tolist():
-            seen = np.concatenate([[outcomes.rewards[action]], outcomes.costs[action]])
-            state = state.updated(choice.context, action, seen)
-        return state
+            costs = outcomes.costs[action]
+            if self.cost_noise is not None:
+                announced = None if choice.counted is None else choice.counted[action] / setting.unit
+                predicted = belief.mean[1:, action] @ (x / belief.scale)
+                costs, ratio = self._log_ratio(np.abs(costs), announced, predicted)
+                ratios = ratios if ratio is None else ratios.updated(ratio)
+            belief = belief.updated(x, action, np.concatenate([[outcomes.rewards[action]], costs]))
+        recent = state.recent
+        if self.window and choice.counted is not None:
+            recent = recent.added(choice.context, choice.counted[:, 0] / setting.unit[0])
+        return LinearState(belief, ratios, recent)
+
+    def predict_recent(self, state: LinearState, request: Request) -> Prediction:
+        if not self.window or request.costs is None:
+            what = "needs recent requests with announced costs"
+            raise InputError("dual", what, "Give the primal window=512, and act() costs=", round=request.round)
+        contexts, costs = state.recent.rows(request.context, request.costs[:, 0])
+        return self.predict(state, contexts, costs[:, :, None])
+
+    def predict(self, state: LinearState, contexts: FloatArray, costs: FloatArray | None) -> Prediction:
+        """Return the expected outcomes for contexts (rows, d) and announced costs (rows, K, m)."""
+        if self.level_scale is not None:
+            contexts = np.concatenate([contexts, np.ones((len(contexts), 1))], axis=1)
+        outcomes = (contexts / state.belief.scale) @ state.belief.mean.transpose(0, 2, 1)  # (outputs, rows, K)
+        return Prediction(outcomes[0], self._costs(state, outcomes[1:].transpose(1, 2, 0), costs))
 
     def require_context(self, context: FloatArray, round: int) -> None:
         require_features(context, self.features, round)
+
+    def _features(self, context: FloatArray) -> FloatArray:
+        """Return the context, with a constant behind it if actions have levels."""
+        return context if self.level_scale is None else np.append(context, 1.0)
+
+    def _costs(self, state: LinearState, learned: FloatArray, announced: FloatArray | None) -> FloatArray:
+        """Return expected costs (..., K, m) from the belief's outputs and the announced costs."""
+        if announced is None:
+            return learned
+        if self.cost_noise is None:
+            return announced
+        logs = np.clip(self.cost_noise / self.noise * learned, -LARGEST_LOG_RATIO, LARGEST_LOG_RATIO)
+        return np.asarray(announced * np.exp(logs) * state.ratios.mean)
+
+    def _log_ratio(
+        self, paid: FloatArray, announced: FloatArray | None, predicted: FloatArray
+    ) -> tuple[FloatArray, FloatArray | None]:
+        """Return ln(paid/announced) in units of the reward's noise, and paid/predicted; the prediction if unknown."""
+        assert self.cost_noise is not None
+        if announced is None or not (announced.min() > 0 and paid.min() > 0):
+            return predicted, None
+        unit = self.cost_noise / self.noise
+        logs = np.clip(np.log(paid) - np.log(announced), -LARGEST_LOG_RATIO, LARGEST_LOG_RATIO)
+        return logs / unit, np.exp(logs - np.clip(unit * predicted, -LARGEST_LOG_RATIO, LARGEST_LOG_RATIO))
 
     def _explored(self, probabilities: FloatArray, request: Request) -> FloatArray:
         """Return the probabilities mixed with a share `exploration`/√t of all allowed actions."""
@@ -92,6 +195,17 @@ class ThompsonSampling(_Linear):
         The number of samples. They are common random numbers for all actions.
     prior : LinearBelief, optional
         A belief from another stream, or after labels, in place of the default prior.
+    level_scale : float, optional
+        The prior deviation of each action's level. If it is given, a constant is added to the features. All actions
+        share a vague level, so that a new action is expected to be like the others.
+    drift : float
+        The deviation by which each level moves from one request to the next. Actions that are not played become
+        uncertain again and are tried again.
+    cost_noise : float, optional
+        The deviation of the logarithm of a cost. If it is given, the announced costs are a prior: the logarithm of
+        paid/announced is learned with the same features, and expected costs are used in place of announced ones.
+    window : int
+        The number of settled requests to remember, for `PlannedPrice`.
 
     Notes
     -----
@@ -106,15 +220,16 @@ class ThompsonSampling(_Linear):
         validate.validate_fields(self, validate.non_negative_scalar, "factor")
         validate.count("draws", self.draws)
 
-    def weigh(self, state: LinearBelief, request: Request, rng: np.random.Generator) -> FloatArray:
-        state = state.rescaled(request.context)
-        expected = state.expected(request.context)
-        costs = expected[1:].T if request.costs is None else request.costs
+    def weigh(self, state: LinearState, request: Request, rng: np.random.Generator) -> FloatArray:
+        x = self._features(request.context)
+        belief = state.belief.rescaled(x)
+        expected = belief.expected(x)
+        costs = self._costs(state, expected[1:].T, request.costs)
         payoff = np.where(request.allowed, expected[0] - costs @ request.prices, -np.inf)
         noise = rng.standard_normal((self.draws, self.actions))
         scale = self.factor * self.noise
         if scale > 0:
-            payoff = payoff + scale * (noise @ covariance_root(state.spread(request.context)).T)
+            payoff = payoff + scale * (noise @ covariance_root(belief.spread(x)).T)
             wins = np.bincount(payoff.argmax(axis=1), minlength=self.actions) / self.draws
         else:
             wins = np.bincount([payoff.argmax()], minlength=self.actions).astype(np.float64)
@@ -156,6 +271,17 @@ class LinearUCB(_Linear):
         The weight of forced exploration: with probability `exploration`/√t any allowed action is played.
     prior : LinearBelief, optional
         A belief from another stream, or after labels, in place of the default prior.
+    level_scale : float, optional
+        The prior deviation of each action's level. If it is given, a constant is added to the features. All actions
+        share a vague level, so that a new action is expected to be like the others.
+    drift : float
+        The deviation by which each level moves from one request to the next. Actions that are not played become
+        uncertain again and are tried again.
+    cost_noise : float, optional
+        The deviation of the logarithm of a cost. If it is given, the announced costs are a prior: the logarithm of
+        paid/announced is learned with the same features, and expected costs are used in place of announced ones.
+    window : int
+        The number of settled requests to remember, for `PlannedPrice`.
     width : float
         β. The theorem's is `theory_width`; about 1 does better in practice.
     """
@@ -166,12 +292,13 @@ class LinearUCB(_Linear):
         super().__post_init__()
         validate.validate_fields(self, validate.non_negative_scalar, "width")
 
-    def weigh(self, state: LinearBelief, request: Request, rng: np.random.Generator) -> FloatArray:
-        state = state.rescaled(request.context)
-        expected = state.expected(request.context)
-        bonus = self.width * self.noise * state.widths(request.context)
-        # The lowest plausible cost; the sign in σĉ turns a floor's the other way.
-        costs = expected[1:].T - bonus[:, None] if request.costs is None else request.costs
+    def weigh(self, state: LinearState, request: Request, rng: np.random.Generator) -> FloatArray:
+        x = self._features(request.context)
+        belief = state.belief.rescaled(x)
+        expected = belief.expected(x)
+        bonus = self.width * self.noise * belief.widths(x)
+        # The lowest plausible cost if none is announced; the sign in σĉ turns a floor's the other way.
+        costs = self._costs(state, expected[1:].T - bonus[:, None], request.costs)
         payoff = expected[0] + bonus - costs @ request.prices
         best = np.where(request.allowed, payoff, -np.inf).argmax()
         return self._explored(np.bincount([best], minlength=self.actions).astype(np.float64), request)
@@ -179,7 +306,7 @@ class LinearUCB(_Linear):
     def theory_width(self, setting: Setting, *, norm: float = 1.0, delta: float = 0.05) -> float:
         """Return the β of the theorem for weights of norm at most `norm`."""
         outcomes = (setting.resources + 1) * self.actions
-        growth = self.features * np.log1p(setting.horizon * self.prior_scale**2 / (self.features * self.noise**2))
+        growth = self.features * np.log1p(setting.rounds * self.prior_scale**2 / (self.features * self.noise**2))
         return float(norm / self.prior_scale + 0.5 / self.noise * np.sqrt(2 * np.log(outcomes / delta) + growth))
 
     def regret(self, setting: Setting, *, known_costs: bool, norm: float = 1.0, delta: float = 0.05) -> float:
@@ -191,7 +318,7 @@ class LinearUCB(_Linear):
             )
         if self.width < self.theory_width(setting, norm=norm, delta=delta) * (1 - 1e-12):
             raise InputError("width", f"{self.width:g} is below the theorem's", "Take theory_width(setting)")
-        T, ratio = setting.horizon, self.prior_scale**2 / self.noise**2
+        T, ratio = setting.rounds, self.prior_scale**2 / self.noise**2
         size = self.actions * self.features
         widths = self.noise * np.sqrt(2 * size * T * max(1.0, ratio) * np.log1p(T * ratio / size))
         factor = 1.0 if known_costs else 1.0 + setting.radius

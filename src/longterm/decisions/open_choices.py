@@ -1,6 +1,6 @@
 """Open choices as bytes, for the database.
 
-3 × 8 bytes   round, epoch, action
+4 × 8 bytes   round, epoch, action, number of actions K
 3 bytes       whether there are announced costs, a paid cost, outcomes
 2 × K bytes   masks: allowed actions, actions with known outcomes
 8 bytes each  prices, target, bound, base, paid (m); counted, costs (K m); probabilities, rewards (K); context (d)
@@ -19,7 +19,8 @@ from longterm.decisions.primals import ActionOutcomes, OpenChoice
 from longterm.storage.packing import raw_bytes
 from longterm.storage.replica import EPOCH_BITS
 
-_HEAD = struct.Struct("<3q3?")
+_HEAD = struct.Struct("<4q3?")
+MOST_ACTIONS = 10_000
 
 
 def encode_choice(choice: OpenChoice) -> bytes:
@@ -33,20 +34,28 @@ def encode_choice(choice: OpenChoice) -> bytes:
         *(nothing if choice.counted is None else choice.counted, outcomes.costs, choice.probabilities),
         *(outcomes.rewards, choice.context),
     )
-    head = _HEAD.pack(choice.round, choice.epoch, choice.action, *has)
+    head = _HEAD.pack(choice.round, choice.epoch, choice.action, K, *has)
     floats = np.concatenate([np.asarray(part, dtype=np.float64).reshape(-1) for part in numbers])
     return head + choice.allowed.tobytes() + outcomes.seen.tobytes() + raw_bytes(floats)
 
 
 def decode_choice(rule: PrimalDual, content: bytes, *, refused: bool = False) -> OpenChoice:
-    """Return an open choice from bytes. Raise a ValueError unless an act or a settle of this rule can have made it."""
-    K, m = rule.actions, rule.setting.resources
+    """Return an open choice from bytes. Raise a ValueError unless an act or a settle of this rule can have made it.
+
+    A choice with fewer actions was made before the others were added.
+    """
+    if len(content) < _HEAD.size:
+        raise ValueError("a choice has too few bytes")
+    number, epoch, action, K = _HEAD.unpack_from(content)[:4]
+    if not 1 <= K <= min(rule.actions, MOST_ACTIONS):
+        raise ValueError("a choice has a number of actions that does not exist")
+    m = rule.setting.resources
     start, sizes = _HEAD.size + 2 * K, [m] * 5 + [K * m] * 2 + [K] * 2
     if len(content) < start + 8 * sum(sizes) or (len(content) - start) % 8:
         raise ValueError("a choice has too few bytes")
     if content[_HEAD.size - 3 : start].translate(None, b"\0\1"):
         raise ValueError("a choice holds a mask with other values than 0 and 1")
-    number, epoch, action, has_counted, has_paid, has_outcomes = _HEAD.unpack_from(content)
+    has_counted, has_paid, has_outcomes = _HEAD.unpack_from(content)[4:]
     masks = np.frombuffer(content[_HEAD.size : start], dtype=np.bool_).reshape(2, K)
     floats = np.frombuffer(content[start:], dtype="<f8").astype(np.float64)
     if not np.abs(floats).max() <= LARGEST_STORED:
@@ -60,7 +69,7 @@ def decode_choice(rule: PrimalDual, content: bytes, *, refused: bool = False) ->
         raise ValueError("a choice was not allowed")
     if min(part.min() for part in (probabilities, bound, paid, rewards)) < 0:
         raise ValueError("a choice has a negative probability, bound, cost or reward")
-    return OpenChoice(
+    choice = OpenChoice(
         number,
         context,
         prices,
@@ -75,3 +84,6 @@ def decode_choice(rule: PrimalDual, content: bytes, *, refused: bool = False) ->
         ActionOutcomes(masks[1], rewards, costs.reshape(K, m)) if has_outcomes else None,
         epoch,
     )
+    for _ in range(rule.actions - K):
+        choice = choice.extended()
+    return choice

@@ -29,8 +29,8 @@ in expectation, reward ≥ T·opt − E and the violation of each budget is ≤ 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -38,8 +38,8 @@ from numpy.typing import NDArray
 
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
-from longterm.decisions.budgets import Budget, BudgetSet, Ledger
-from longterm.decisions.duals import Dual, Setting
+from longterm.decisions.budgets import Budget, BudgetSet, Ceiling, Ledger
+from longterm.decisions.duals import Dual, Setting, Situation
 from longterm.decisions.primals import ActionOutcomes, OpenChoice, Primal, Request
 from longterm.errors import InputError, NonFiniteError
 
@@ -50,7 +50,7 @@ class RuleState(NamedTuple):
     round: int
     """t, the next request, from 1."""
     primal: Any
-    dual: FloatArray
+    dual: Any
     committed: Ledger
     """Money spent, and held back for open requests."""
     spent: Ledger
@@ -85,10 +85,11 @@ class PrimalDual:
         Learns which actions are worth their price.
     dual : Dual
         Learns the prices.
-    budgets : Budget or sequence of Budget
+    budgets : Budget, Ceiling or sequence of them
         Caps and floors on Σ c.
-    horizon : int
-        T, the number of requests expected. Prices and plans are made for it; more may come.
+    horizon : int, optional
+        T, the number of requests expected. Prices and plans are made for it; more may come. It may be left out if all
+        budgets are ceilings.
     stop : bool
         Keep the caps by construction. An action is allowed only if the money spent, plus the largest cost of the open
         requests and of this one, is within every cap. A request for which nothing is affordable is refused. With
@@ -111,8 +112,8 @@ class PrimalDual:
 
     primal: Primal[Any]
     dual: Dual
-    budgets: Budget | Sequence[Budget]
-    horizon: int
+    budgets: Budget | Ceiling | Sequence[Budget | Ceiling]
+    horizon: int | None = None
     stop: bool = True
     replan: bool = False
     radius: float | None = None
@@ -166,6 +167,7 @@ class PrimalDual:
     def require_sound(self, state: RuleState) -> None:
         """Raise a ValueError unless a state from a file can be used."""
         self.primal.require_sound(state.primal)
+        self.dual.require_sound(state.dual)
         prices = self.dual.prices(state.dual, self.setting)
         if not (prices.min() >= 0 and prices.max() <= self.setting.radius * (1 + 1e-9)):
             raise ValueError("a price is below 0 or above the largest price")
@@ -187,17 +189,27 @@ class PrimalDual:
         rng: np.random.Generator,
         *,
         allowed: NDArray[np.bool_] | None = None,
+        in_use: NDArray[np.bool_] | None = None,
     ) -> tuple[RuleState, OpenChoice]:
         """Draw an action for a request. `costs` and `bounds` have shape (K, m), in the units of the budgets.
 
-        `allowed` is a mask (K,) of the actions that suit the request.
+        `allowed` is a mask (K,) of the actions that suit the request, `in_use` of those that have not been removed.
         """
         budgets, setting, t = self.budget_set, self.setting, state.round
         counted, most, base = self._counted_request(costs, bounds, t)
-        playable = np.ones(self.actions, dtype=np.bool_) if allowed is None else allowed
+        in_use = np.ones(self.actions, dtype=np.bool_) if in_use is None else in_use
+        suitable = in_use if allowed is None else in_use & allowed
+        playable = suitable
         if self.stop:
-            playable = playable & budgets.affordable(state.committed, most)
-        target = self._target(state)
+            playable = suitable & budgets.affordable(state.committed, most, t)
+            if budgets.always_answers and suitable.any() and not playable.any():
+                playable = np.arange(self.actions) == np.where(suitable, most.max(axis=1), np.inf).argmin()
+        scaled = None if counted is None else budgets.sign * counted / setting.unit
+        left, target = self._plan(state)
+        request = Request(t, context, scaled, self.dual.prices(state.dual, setting), playable)
+        recent = partial(self.primal.predict_recent, state.primal, request)
+        situation = Situation(t, most / setting.unit, left, target, in_use, budgets.has_ceiling, recent)
+        state = state._replace(dual=self.dual.plan(state.dual, situation, setting))
         prices = self.dual.prices(state.dual, setting)
         opened = OpenChoice(
             t, context, prices, playable, -1, np.zeros(self.actions), target, counted, np.zeros(setting.resources), base
@@ -205,8 +217,7 @@ class PrimalDual:
         if not playable.any():
             gradient = budgets.sign * (0.0 - target)
             return state._replace(round=t + 1, dual=self.dual.update(state.dual, gradient, setting)), opened
-        scaled = None if counted is None else budgets.sign * counted / setting.unit
-        chances = self._chances(state, Request(t, context, scaled, prices, playable), rng)
+        chances = self._chances(state, request._replace(prices=prices), rng)
         draw = rng.random() * chances.sum()
         action = min(int(np.searchsorted(np.cumsum(chances), draw, side="right")), int(np.flatnonzero(chances)[-1]))
         bound = np.where(budgets.is_cap, most[action], 0.0)
@@ -231,15 +242,15 @@ class PrimalDual:
         most = costs if bounds is None else bounds
         return costs, np.broadcast_to(budgets.largest, (self.actions, m)) if most is None else most, base
 
-    def _target(self, state: RuleState) -> FloatArray:
-        """Return ρ_t, the planned cost of this request in units of the rules, shape (m,)."""
+    def _plan(self, state: RuleState) -> tuple[FloatArray, FloatArray]:
+        """Return the money left and ρ_t, the planned cost of this request, in units of the rules, shape (m,)."""
         setting, budgets = self.setting, self.budget_set
-        if not self.replan:
-            return np.full(setting.resources, setting.rate)
         # Money held back counts for caps only: an open request promises nothing to a floor.
         used = np.where(budgets.is_cap, state.committed.value, state.spent.value)
-        left = np.maximum(budgets.limit - used, 0.0) / setting.unit
-        return np.asarray(left / max(self.horizon - state.round + 1, 1))
+        left = (budgets.limit(state.round) - used) / setting.unit
+        if not self.replan or self.horizon is None:
+            return left, np.full(setting.resources, setting.rate)
+        return left, np.asarray(np.maximum(left, 0.0) / max(self.horizon - state.round + 1, 1))
 
     def _chances(self, state: RuleState, request: Request, rng: np.random.Generator) -> FloatArray:
         """Return the primal's probabilities, 0 for every action that is not allowed."""
@@ -280,6 +291,27 @@ class PrimalDual:
         scaled = outcomes._replace(costs=self.budget_set.sign * outcomes.costs / self.setting.unit)
         return state._replace(primal=self.primal.learn(state.primal, opened, scaled, self.setting))
 
+    def reward(self, state: RuleState, reward: float) -> RuleState:
+        """Return the state after the reward of an action: a dual with a target for rewards moves."""
+        return state._replace(dual=self.dual.reward(state.dual, reward))
+
+    def with_actions(self, actions: int) -> PrimalDual:
+        """Return the same rule for another number of actions."""
+        primal: Any = self.primal
+        if actions == self.actions:
+            return self
+        changes = {"actions": actions} | ({"prior": None} if hasattr(primal, "prior") else {})
+        return replace(self, primal=replace(primal, **changes))
+
+    def extended(self, state: RuleState) -> RuleState:
+        """Return the state with one more action."""
+        return state._replace(primal=self.primal.extended(state.primal))
+
+    @property
+    def is_extendable(self) -> bool:
+        """True if actions can be added at run time."""
+        return type(self.primal).extended is not Primal.extended
+
     # --- guarantees -------------------------------------------------------------------------------------------
 
     def bound(
@@ -297,6 +329,8 @@ class PrimalDual:
         total_delay : float
             Σ τ_t, the total number of rounds by which costs were late.
         """
+        if self.budget_set.has_ceiling:
+            raise InputError("budgets", "a ceiling has no theorem on rewards", "Take a Budget with a horizon")
         if self.replan:
             raise InputError("replan", "has no theorem", "Make the rule with replan=False to have one")
         setting = self.setting

@@ -12,7 +12,7 @@ from typing import Generic, NamedTuple, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from longterm._arrays import FloatArray
+from longterm._arrays import Array, FloatArray
 from longterm.decisions.duals import Setting
 from longterm.errors import InputError
 
@@ -70,10 +70,31 @@ class OpenChoice(NamedTuple):
     epoch: int = 0
     """The epoch of the chooser that answered."""
 
+    def extended(self) -> OpenChoice:
+        """Return the choice with one more action, which was not allowed and whose outcome is not known."""
+        outcomes = self.outcomes
+        if outcomes is not None:
+            outcomes = ActionOutcomes(*(_with_zero(part) for part in outcomes))
+        return self._replace(
+            allowed=_with_zero(self.allowed),
+            probabilities=_with_zero(self.probabilities),
+            counted=None if self.counted is None else _with_zero(self.counted),
+            outcomes=outcomes,
+        )
+
     @property
     def probability(self) -> float:
         """The probability of the action when it was drawn."""
         return float(self.probabilities[self.action])
+
+
+class Prediction(NamedTuple):
+    """Expected outcomes of all actions for several contexts."""
+
+    rewards: FloatArray
+    """Shape (rows, K)."""
+    costs: FloatArray
+    """σĉ, shape (rows, K, m)."""
 
 
 S = TypeVar("S")
@@ -101,6 +122,14 @@ class Primal(ABC, Generic[S]):
     def learn(self, state: S, choice: OpenChoice, outcomes: ActionOutcomes, setting: Setting) -> S:
         """Return the state after the outcomes of a choice, with costs as σĉ."""
 
+    def predict_recent(self, state: S, request: Request) -> Prediction:
+        """Return the expected outcomes of recent requests, with this one last."""
+        raise InputError("primal", f"{type(self).__name__} remembers no requests", "Take a linear primal with a window")
+
+    def extended(self, state: S) -> S:
+        """Return the state with one more action."""
+        raise InputError("primal", f"{type(self).__name__} has a fixed number of actions", "Take a linear primal")
+
     def require_context(self, context: FloatArray, round: int) -> None:
         """Raise an InputError unless this primal can use such a context."""
 
@@ -117,6 +146,10 @@ class Primal(ABC, Generic[S]):
             f"{type(self).__name__} has no bound that we can prove with its default constants",
             "ExponentialWeights, EXP3IX, InverseGapWeighting and LinearUCB have one",
         )
+
+
+def _with_zero(array: Array) -> Array:
+    return np.concatenate([array, np.zeros_like(array[:1])])
 
 
 def normalise(weights: FloatArray, allowed: NDArray[np.bool_]) -> FloatArray:

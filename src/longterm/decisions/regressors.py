@@ -73,7 +73,8 @@ class RidgeRegressor(Regressor[LinearBelief]):
         validate.validate_fields(self, validate.positive_scalar, "ridge")
 
     def init(self, actions: int, outputs: int) -> LinearBelief:
-        return LinearBelief.prior(actions, self.features, outputs, self.shared_scale, 1.0, float(np.sqrt(self.ridge)))
+        ones = np.full(self.features, 1 / self.ridge)
+        return LinearBelief.prior(actions, outputs, self.shared_scale**2 * ones, ones)
 
     def predict(self, state: LinearBelief, context: FloatArray) -> FloatArray:
         state = state.rescaled(context)

@@ -57,12 +57,8 @@ def support_of_elastic_net(direction: Array, budget: float, l1: float = 1.0, l2:
     ----------
     direction : Array
         Shape (..., d).
-    budget : float
-        ρ.
-    l1 : float
-        The weight of ‖s‖₁.
-    l2 : float
-        The weight of ½‖s‖².
+    budget, l1, l2 : float
+        ρ, the weight of ‖s‖₁ and the weight of ½‖s‖².
 
     Examples
     --------
@@ -100,12 +96,8 @@ def elastic_net_gap(x: Array, gradient: Array, budget: float, l1: float = 1.0, l
         Shape (..., d).
     gradient : Array
         ∇F(x).
-    budget : float
-        ρ.
-    l1 : float
-        The weight of ‖s‖₁.
-    l2 : float
-        The weight of ½‖s‖².
+    budget, l1, l2 : float
+        ρ, the weight of ‖s‖₁ and the weight of ½‖s‖².
     """
     gap = dot(gradient, x) + support_of_elastic_net(-gradient, budget, l1, l2)
     return namespace(x).maximum(gap, 0.0)

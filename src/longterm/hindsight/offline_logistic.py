@@ -80,12 +80,8 @@ def least_log_loss(
         Rows, shape (n, d), dense or sparse.
     labels : array_like
         ±1 for each row.
-    budget : float
-        ρ.
-    l1 : float
-        The weight of ‖x‖₁.
-    l2 : float
-        The weight of ½‖x‖².
+    budget, l1, l2 : float
+        ρ, the weight of ‖x‖₁ and the weight of ½‖x‖².
     start : array_like, optional
         The first iterate, shape (d,).
     relative_gap : float
@@ -131,10 +127,8 @@ def choose_budget(
         ±1 for each row.
     share : float
         The wanted share of non-zero coordinates.
-    l1 : float
-        The weight of ‖x‖₁.
-    l2 : float
-        The weight of ½‖x‖².
+    l1, l2 : float
+        The weight of ‖x‖₁ and the weight of ½‖x‖².
     precision : float
         The relative precision of the ends of the interval.
     relative_gap : float

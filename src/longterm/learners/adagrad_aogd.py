@@ -10,7 +10,7 @@ with θ_0 = D²/(10R). Neither G_f nor G_g is needed to run it: a term of the bo
 the first with a gradient other than 0, the learner stays at x_1 with λ = 0. If all losses are scaled by s, so is λ, and
 the decisions stay the same, while gradients are 0 or between 1e-140 and 1e140 long.
 Needs: value and one subgradient of f_t and of g_t at x_t. No horizon.
-Guarantees, from what happened (`bound(problem, rounds, state=trace.state)`), against x* with g_t(x*) ≤ 0 always:
+Guarantees (data-dependent: `bound(problem, rounds, state=trace.state)`), against x* with g_t(x*) ≤ 0 always:
 
     Σ f_t(x_t) − f_t(x*)   ≤ √2 Δ √S_T + (D² M_T/(2θ_0)) Σ t^{β−1}
     Σ_t max_j g_j(x_t)     ≤ (τ − 1) [g(x_1)]₊ + √( 2 (1/μ_τ + Σ_{t>τ} θ_t) (that + F T) ).
@@ -57,7 +57,7 @@ class AdaGradAOGDState(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class AdaGradAOGD(Learner[AdaGradAOGDState]):
-    """A-OGD that finds its steps by itself.
+    """A-OGD with steps from the gradients so far.
 
     Parameters
     ----------
@@ -86,8 +86,8 @@ class AdaGradAOGD(Learner[AdaGradAOGDState]):
     title: ClassVar[str] = "AdaGrad A-OGD"
     drifting: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
     promises: ClassVar[Mapping[str, str]] = {
-        REGRET: "O(T^max(β, 1/2)), from what happened",
-        SIGNED: "(τ − 1)[g(x_1)]₊ + O(T^(1−β/2)), from what happened",
+        REGRET: "O(T^max(β, 1/2)), data-dependent",
+        SIGNED: "(τ − 1)[g(x_1)]₊ + O(T^(1−β/2)), data-dependent",
     }
 
     @classmethod
@@ -109,7 +109,7 @@ class AdaGradAOGD(Learner[AdaGradAOGDState]):
         return cls(problem.enclosing_set, Multiplier(theta_0, beta))
 
     def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
-        raise NoTheoremError("it is about what happened: ask after the run, bound(problem, rounds, state=trace.state)")
+        raise NoTheoremError("bounds are data-dependent: ask after the run, bound(problem, rounds, state=trace.state)")
 
     def theorem_after(self, problem: Problem, state: AdaGradAOGDState) -> Mapping[str, FloatArray]:
         c = problem.constants

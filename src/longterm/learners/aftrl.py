@@ -22,7 +22,7 @@ Steps: any θ_0 > 0. A larger one lowers the bound on the regret and raises that
 the default is D²/(10F), and D²/(10R) with constants found online.
 Needs: a fixed constraint, and its prox on B. No horizon.
 Guarantees: O(√T + T^β) regret (strongly convex: O(log T + T^β)), O(T^{1−β/2}) for every Σ_t g_j(x_t) (signed). With
-constants found online they are about what happened (`bound(problem, rounds, state=trace.state)`). Proofs and history:
+constants found online they are data-dependent (`bound(problem, rounds, state=trace.state)`). Proofs and history:
 `docs/aftrl.md`, `docs/scales.md`.
 Not promised: feasibility in a single round, a small Σ [g(x_t)]₊, anything about streams that drift. z and Λ only
 accumulate; use `Restarted` for such streams.
@@ -103,7 +103,7 @@ class AFTRL(FTRL):
 
 
 class AdaptiveAFTRL(FTRL):
-    """A-FTRL that finds the losses' scale by itself.
+    """A-FTRL with constants found online.
 
     Examples
     --------
@@ -123,8 +123,8 @@ class AdaptiveAFTRL(FTRL):
     name: ClassVar[str] = "adaptive_aftrl"
     title: ClassVar[str] = "Adaptive A-FTRL"
     promises: ClassVar[Mapping[str, str]] = {
-        REGRET: "O(√T + T^β), from what happened",
-        LONG_TERM: "(τ − 1)[g(x_1)]₊ + O(T^(1−β/2)), from what happened",
+        REGRET: "O(√T + T^β), data-dependent",
+        LONG_TERM: "(τ − 1)[g(x_1)]₊ + O(T^(1−β/2)), data-dependent",
     }
 
     @classmethod

@@ -19,7 +19,7 @@ class Duals(ABC):
     count: int
     """m, the number of multipliers: the m of the theorems."""
     shape: tuple[int, ...]
-    """The axes of λ behind the batch."""
+    """The axes of λ after those of the batch."""
 
     @abstractmethod
     def values(self, feedback: Feedback) -> Array:

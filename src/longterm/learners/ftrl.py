@@ -4,9 +4,9 @@ With z_t the slopes of the losses' models up to round t, c the centre of B and a
 
     x_{t+1} = argmin_{x ∈ B} ⟨z_t, x⟩ + ⟨Λ_{t+1}, g(x)⟩ + (a_{t+1}/2)‖x − c‖².
 
-- The **dual** says what Λ is: the sum of learned multipliers (`Multiplier`), or the weight that a growing penalty on
+- The **dual** defines Λ: the sum of learned multipliers (`Multiplier`), or the weight that a growing penalty on
   [g]₊ gives (`GrowingPenalty`).
-- The **scale** says how long steps are: from given constants (`GivenScale`, `StronglyConvexScale`), from the gradients
+- The **scale** defines the curvature: from given constants (`GivenScale`, `StronglyConvexScale`), from the gradients
   so far (`OnlineScale`), for eight radii at once (`ScaleMixture`), or from the errors of forecasts (`ForecastScale`).
 
 Since g itself is in the argmin, iterates under an ℓ1 budget are sparse, and neither ∇g nor condition C2 is needed.
@@ -92,7 +92,7 @@ class Scale(PerLearner, ABC):
     """The curvature slot of FTRL: how long steps are, and the primal term P of the theorem."""
 
     finds_unit: ClassVar[bool] = False
-    """True if the unit M_t of the losses is found online. Then the theorem is about what happened."""
+    """True if the unit M_t of the losses is found online. Then the bounds are data-dependent."""
     starts_at_centre: ClassVar[bool] = True
     """False if the leader of round 1 need not be the centre of the set."""
 
@@ -129,7 +129,7 @@ class Scale(PerLearner, ABC):
 
     @abstractmethod
     def primal(self, prox: Prox, problem: Problem, T: FloatArray, state: FTRLState | None) -> FloatArray:
-        """Return P after T rounds. Raise a NoTheoremError if it is about what happened and `state` is None."""
+        """Return P after T rounds. Raise a NoTheoremError if it is data-dependent and `state` is None."""
 
     def primal_per_round(self, problem: Problem, state: FTRLState | None) -> FloatArray:
         """Return a C with P ≤ C t after every number of rounds t, for a penalty's theorem."""
@@ -137,9 +137,9 @@ class Scale(PerLearner, ABC):
 
 
 def require_state(state: FTRLState | None) -> FTRLState:
-    """Return the state, or raise a NoTheoremError if there is none yet."""
+    """Return the state, or raise a NoTheoremError before the run, when it is None."""
     if state is None:
-        raise NoTheoremError("it is about what happened: ask after the run, bound(problem, rounds, state=trace.state)")
+        raise NoTheoremError("bounds are data-dependent: ask after the run, bound(problem, rounds, state=trace.state)")
     return state
 
 
@@ -173,7 +173,7 @@ class FTRLDual(PerLearner, ABC):
     def bounds(
         self, primal: FloatArray, prox: Prox, scale: Scale, problem: Problem, T: FloatArray, state: FTRLState | None
     ) -> Mapping[str, FloatArray]:
-        """Return the bounds after T rounds from P; `state` is the state after them where P is about what happened."""
+        """Return the bounds after T rounds from P; `state` is the state after them where P is data-dependent."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,6 @@
 """A growing penalty on [g]₊ as a slot of FTRL: no multiplier to learn, and O(1) violation counted without credit.
 
-The leader pays W_t [g(x)]₊ with W_t = Σ_{s≤t} w_s, known before round t,
+The objective of the leader has the term W_t [g(x)]₊ with W_t = Σ_{s≤t} w_s, known before round t,
 
     w_t = w_0 M_{t−1} t^{1+e},
 

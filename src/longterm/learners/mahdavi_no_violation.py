@@ -86,7 +86,7 @@ class NoViolationMahdaviOGD(Tightened):
     def for_problem(cls, problem: Problem, *, horizon: int, slater: SlaterPoint | None = None) -> NoViolationMahdaviOGD:
         """Make convex OGD of Mahdavi, Jin and Yang on g + γ (their Theorem 8).
 
-        Where γ would be above ε it is ε, and `assumptions` says so.
+        Where γ would be above ε it is ε, and `assumptions` reports it.
 
         Parameters
         ----------

@@ -172,7 +172,7 @@ def primal_bounds(radius: float, log_prior: FloatArray, square_sum: Array, hedge
     """Return P_k + N_k of every radius, the expert at 0 last, shape (..., 9). No block may be open (`close_block`)."""
     R, V, m, U = radii(radius), as_numbers(square_sum), as_numbers(hedge.clip), as_numbers(hedge.squares)
     own = R.copy()
-    own[-1] = 0.0  # the expert at 0 never moves: it has no regret of its own, and no loss to correct
+    own[-1] = 0.0  # the expert at 0 never moves, so that it has neither regret nor losses to correct
     alpha = np.sqrt(4 * m**2 + PACE**2 * U)[..., None]
     entropy = R * (-log_prior - 1) + np.exp(log_prior) @ R
     shared = as_numbers(hedge.clip_cost) + as_numbers(hedge.block_cost)

@@ -5,10 +5,10 @@
 
     margin="exact sums"    the γ with γT = √(2 W (𝓡_γ + F T)), about three times smaller than
     margin="theorem"       γ = c_1 T^{−β/2}, from T ≥ c_0 on
-    a number               a γ of your own: the theory is cautious, and on most streams far less will do
+    a number               your γ: the theory is conservative, and on most streams far less suffices
 
 Without a horizon, `DecayingMarginAOGD` plays γ_t = min(ε, c t^{−β/2}). c = c_1 is enough in the end, because Σ γ_t
-grows as c T^{1−β/2}/(1 − β/2); `bound` says from which T on. `DoublingRestarts` starts `NoViolationAOGD` again in
+grows as c T^{1−β/2}/(1 − β/2); `bound` shows from which T on. `DoublingRestarts` starts `NoViolationAOGD` again in
 epochs of L_k = N 2^k rounds, with γ_k = min(ε, c L_k^{−β/2}). Over every epoch with L_k ≥ c_0, Σ g(x_t) ≤ 0.
 So with N ≥ c_0 the whole sum is ≤ 0 whenever an epoch ends. With N = 1, no theorem makes up for the first epochs.
 Needs: value and one subgradient of f_t and g_t at x_t, and a Slater point with slack ε > γ.
@@ -51,12 +51,12 @@ MarginRule = Literal["exact sums", "theorem"]
 class NoViolationAOGD(Tightened, MadeForHorizon[AOGDState]):
     """A-OGD on g + γ for a known horizon.
 
-    Where the γ asked for is above ε it is ε, so that {g + γ ≤ 0} is not empty, and `assumptions` says so.
+    Where the γ asked for is above ε it is ε, so that {g + γ ≤ 0} is not empty, and `assumptions` reports it.
 
     Parameters
     ----------
     learner : AOGD
-        The learner that is told g + γ.
+        The learner that receives g + γ.
     margin : ConstantMargin
         γ.
     slater : SlaterPoint
@@ -115,8 +115,8 @@ class NoViolationAOGD(Tightened, MadeForHorizon[AOGDState]):
         horizon : int
             T, the number of rounds.
         margin : {"exact sums", "theorem"} or float
-            How γ is found: from exact sums, for any schedule that passes C1–C3 and T² > A; as c_1 T^{−β/2}; or a γ
-            of your own below ε, of which `assumptions` says whether it makes up for all that Lemma 5 allows.
+            How γ is found: from exact sums, for any schedule that passes C1–C3 and T² > A; as c_1 T^{−β/2}; or a number
+            below ε, for which `assumptions` reports whether it makes up for all that Lemma 5 allows.
         steps : {"convex", "strongly convex"}
             The column of Table 1.
         beta : float or array
@@ -126,7 +126,7 @@ class NoViolationAOGD(Tightened, MadeForHorizon[AOGDState]):
         slater : SlaterPoint, optional
             Unless given, the problem's, or one that is searched for.
         learner : AOGD, optional
-            An A-OGD of your own in place of `steps` and `beta`.
+            An A-OGD in place of `steps` and `beta`.
         """
         rule = AOGD.for_problem(problem, steps=steps, beta=beta) if learner is None else require_papers_penalty(learner)
         point, T = slater_point_for(problem, slater), validate.dimension("horizon", horizon)
@@ -230,7 +230,7 @@ class DecayingMarginAOGD(Tightened):
         slater : SlaterPoint, optional
             Unless given, the problem's, or one that is searched for.
         learner : AOGD, optional
-            An A-OGD of your own in place of `steps` and `beta`.
+            An A-OGD in place of `steps` and `beta`.
         """
         rule = AOGD.for_problem(problem, steps=steps, beta=beta) if learner is None else require_papers_penalty(learner)
         point = slater_point_for(problem, slater)

@@ -71,7 +71,7 @@ class NoViolationMirrorProx(MirrorProx):
     def for_problem(cls, problem: Problem, *, horizon: int, slater: SlaterPoint | None = None) -> NoViolationMirrorProx:
         """Make mirror prox on g + γ (Corollary 13 of Mahdavi, Jin and Yang).
 
-        Where γ would be above ε it is ε, so that the tightened polyhedron is not empty, and `assumptions` says so.
+        Where γ would be above ε it is ε, so that the tightened polyhedron is not empty, and `assumptions` reports it.
 
         Parameters
         ----------

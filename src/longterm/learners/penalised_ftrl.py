@@ -1,4 +1,4 @@
-"""Penalised FTRL: a penalty that grows by itself in place of multipliers, and O(1) hard violation, at three scales.
+"""Penalised FTRL: a growing penalty in place of multipliers, and O(1) hard violation, at three scales.
 
 With z_t = Σ_{s≤t} ∇f_s(x_s), W_t = Σ_{s≤t} w_s and c the centre of B,
 
@@ -15,7 +15,7 @@ The learners differ in the scale:
 
 Needs: a fixed constraint of one function with {g ≤ 0} inside B, and the prox of its positive part. No horizon.
 Guarantees: regret at most P_T, with no term for the constraint, and **hard** violation Σ [g(x_t)]₊ = O(1) for every T
-at once. Given constants: P_T ≤ (3/2) R G_f √T and (F + RG_f)(1 + 1/e)/w_0. Found online, from what happened:
+at once. Given constants: P_T ≤ (3/2) R G_f √T and (F + RG_f)(1 + 1/e)/w_0. Found online, data-dependent:
 P_T = (5/2) R √V_T, or P_0 + N_0 of the mixture (`docs/aftrl.md`, `docs/scales.md`).
 Not promised: feasibility in a single round, anything about streams that drift. z only accumulates; use `Restarted`.
 """
@@ -85,14 +85,14 @@ class PenalisedFTRL(FTRL):
 
 
 class AdaptivePenalisedFTRL(FTRL):
-    """Penalised FTRL that finds the losses' scale by itself."""
+    """Penalised FTRL with constants found online."""
 
     needs: ClassVar[frozenset[Need]] = PenalisedFTRL.needs
     name: ClassVar[str] = "adaptive_penalised_ftrl"
     title: ClassVar[str] = "Adaptive penalised FTRL"
     promises: ClassVar[Mapping[str, str]] = {
-        REGRET: "O(√T), from what happened",
-        HARD: "O(1), from what happened",
+        REGRET: "O(√T), data-dependent",
+        HARD: "O(1), data-dependent",
     }
 
     @classmethod

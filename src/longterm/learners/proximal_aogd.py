@@ -7,7 +7,7 @@ The new multiplier is used: it is known before x_{t+1} is played. Affine constra
 
 Steps: condition C2, which ties θ_t to η_t G² in A-OGD, is not needed, nor is ∇g. θ_t = θ_0/t^β with any θ_0 > 0,
 μ_t = 1/(θ_t (t + 1)), and η_t for the losses alone: Δ/(√2 G_f √t) for convex ones, 1/(σt) for strongly convex ones.
-The default θ_0 is D²/(10F); `AFTRL` says what it trades.
+The default θ_0 is D²/(10F); `learners.aftrl` describes the trade-off.
 Needs: a fixed constraint, and its prox on B. No horizon.
 Guarantees: O(√T + T^β) regret (strongly convex: O(log T + T^β)), O(T^{1−β/2}) for every Σ_t g_j(x_t) (signed), against
 losses of an adversary (`docs/aftrl.md`).

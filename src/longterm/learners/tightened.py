@@ -1,4 +1,4 @@
-"""A learner on a tightened constraint: it is told g + γ_t, so that the margin uses up the violation it is allowed.
+"""A learner on a tightened constraint: it receives g + γ_t, so that the margin makes up for the violation allowed.
 
 The learner is A-OGD or another with one multiplier for g = max_j g_j. Where Lemma 5 allows it at most Σ γ_t on g + γ,
 Σ g(x_t) ≤ 0. A Slater point x̂ in B with g(x̂) ≤ −ε makes room for margins γ_t ≤ ε: the comparator
@@ -51,7 +51,7 @@ class Margin(PerLearner, ABC):
     def bounds(
         self, schedule: Schedule, epsilon: float, c: Constants, rounds: NDArray[np.int64], axes: tuple[int, ...]
     ) -> Mapping[str, FloatArray]:
-        """Return the bounds after `rounds`, with the axes of a grid of learners behind those of the rounds."""
+        """Return the bounds after `rounds`, with the axes of a grid of learners after those of the rounds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,19 +146,19 @@ def _allowed(
 
 
 def _expand(values: FloatArray, lead: int, axes: tuple[int, ...]) -> FloatArray:
-    """Return `values`, whose first `lead` axes are rounds, with the axes of a grid of learners behind them."""
+    """Return `values`, whose first `lead` axes are rounds, with the axes of a grid of learners after them."""
     missing = len(axes) - (values.ndim - lead)
     return values.reshape(values.shape[:lead] + (1,) * missing + values.shape[lead:])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Tightened(Learner[AOGDState]):
-    """A learner with one multiplier that is told g + γ_t in place of g.
+    """A learner with one multiplier that receives g + γ_t in place of g.
 
     Parameters
     ----------
     learner : AOGD
-        The learner that is told g + γ_t.
+        The learner that receives g + γ_t.
     margin : Margin
         γ_t.
     slater : SlaterPoint

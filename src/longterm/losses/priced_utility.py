@@ -23,10 +23,8 @@ class PricedUtility(Loss):
 
     Parameters
     ----------
-    weights, gains : array_like of shape (d,)
-        w and a of the devices.
-    caps : array_like of shape (d,)
-        The largest power of each device.
+    weights, gains, caps : array_like of shape (d,)
+        w, a and the largest power of each device.
     prices : tuple of float
         The lowest and the highest price.
 

@@ -19,12 +19,8 @@ def late_reversal(radius: float = 1.0, gradient_bound: float = 1.0, epsilon: flo
 
     Parameters
     ----------
-    radius : float
-        R.
-    gradient_bound : float
-        G.
-    epsilon : float
-        ε.
+    radius, gradient_bound, epsilon : float
+        R, G and ε.
     """
     radius = validate.positive_scalar("radius", radius)
     epsilon = validate.positive_scalar("epsilon", epsilon)
@@ -37,12 +33,8 @@ def random_half_spaces(dimension: int = 3, count: int = 6, *, instance: int = 0)
 
     Parameters
     ----------
-    dimension : int
-        d.
-    count : int
-        The number of half-spaces.
-    instance : int
-        The seed.
+    dimension, count, instance : int
+        d, the number of half-spaces and the seed.
 
     Returns
     -------

@@ -26,12 +26,8 @@ def online_linear_program(
     ----------
     rounds : int
         T, which enters the bound on the costs.
-    instance : int
-        The seed of A and b.
-    dimension : int
-        d.
-    constraints : int
-        m.
+    instance, dimension, constraints : int
+        The seed of A and b, the dimension d, and the number m of constraints.
 
     Examples
     --------

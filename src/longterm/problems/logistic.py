@@ -22,12 +22,8 @@ def budgeted_logistic(features: ArrayLike, budget: float, *, l1: float = 1.0, l2
     ----------
     features : array_like
         The rows of the stream. Only the largest norm is used.
-    budget : float
-        ρ.
-    l1 : float
-        The weight of ‖x‖₁.
-    l2 : float
-        The weight of ½‖x‖².
+    budget, l1, l2 : float
+        ρ, the weight of ‖x‖₁ and the weight of ½‖x‖².
 
     Examples
     --------
@@ -71,10 +67,8 @@ def fair_logistic(features: ArrayLike, sensitive: ArrayLike, budget: float, limi
         The rows of the stream.
     sensitive : array_like
         z, one number for each row.
-    budget : float
-        ρ.
-    limit : float
-        The largest covariance.
+    budget, limit : float
+        ρ and the largest covariance.
 
     Examples
     --------

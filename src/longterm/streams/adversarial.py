@@ -76,10 +76,8 @@ class LateReversal(Stream):
     ----------
     rounds : int
         T.
-    beta : float
-        The β of the learner's schedule.
-    norm : float
-        The length of every cost.
+    beta, norm : float
+        The β of the learner's schedule and the length of every cost.
     """
 
     rounds: int

@@ -26,10 +26,8 @@ class DriftingCosts(ChunkedStream):
 
     Parameters
     ----------
-    dimension : int
-        d.
-    rounds : int
-        T.
+    dimension, rounds : int
+        d and T.
 
     Examples
     --------

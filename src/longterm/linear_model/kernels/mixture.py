@@ -72,7 +72,9 @@ def pay(m, count, b):
 
 @exact
 def price(m, count, multiplier, norm_1, half_squares, budget):
-    """Charge every scale λ g(x^k), with l1‖w‖₁ and ½l2‖w‖² given."""
+    """Charge every scale λ g(x^k) where α > 0, with l1‖w‖₁ and ½l2‖w‖² given."""
+    if inverse_rate(m) == 0.0:
+        return
     for k in range(count + 1):
         m.loss[k] += multiplier * (m.factor[k] * (norm_1 + m.factor[k] * half_squares) - budget)
 

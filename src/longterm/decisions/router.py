@@ -1,0 +1,388 @@
+"""Route prompts to language models under a dollar ceiling, or at a least quality, with sensible defaults.
+
+    router = Router.for_models({"small": 3e-5, "large": 1.5e-2}, per_request=1e-3)
+    route = router.route(prompt)                       # route.model answers
+    router.settle(route, reward=0.9, cost=0.0123)      # when both are known, or one after the other
+
+It is a `Chooser` with these slots: Thompson sampling on a linear belief with a level for each model, which drifts, and
+with learned costs; `PlannedPrice` on the last 512 requests; a `Ceiling`. The bill after t requests is never above
+per_request · t + credit, except for what the cheapest model costs where nothing else is affordable, as long as no
+request costs more than its bound. The bound is `largest_ratio` times the model's price unless it is given.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from longterm import _validate as validate
+from longterm._arrays import FloatArray
+from longterm.decisions.budgets import Ceiling
+from longterm.decisions.choice import Choice
+from longterm.decisions.chooser import Chooser
+from longterm.decisions.linear import ThompsonSampling
+from longterm.decisions.planned_price import PlannedPrice
+from longterm.decisions.primal_dual import PrimalDual
+from longterm.decisions.text import WordHash
+from longterm.errors import InputError, did_you_mean
+
+SHARED_SCALE, PRIOR_SCALE, LEVEL_SCALE = 0.2, 0.03, 0.15
+NOISE, COST_NOISE, FACTOR, DRIFT = 0.3, 0.5, 0.1, 0.002
+WINDOW = 512
+LARGEST_RATIO = 12.0
+"""The largest cost of a request, in units of its model's price."""
+UNIT, NO_CEILING = 1e3, 1e6
+"""The unit of the rule in ceilings, and the dollars per request of a router without a ceiling."""
+HIGHEST_PRICE = 1e9
+"""Reward per dollar."""
+HISTORY = 100_000
+"""The number of settled requests that reports cover."""
+
+
+@dataclass(frozen=True, eq=False)
+class Route:
+    """The model that answers a request. Keep it, or its text ``str(route)``, to settle it.
+
+    Parameters
+    ----------
+    model : str
+        The name of the model.
+    choice : Choice
+        The choice of the chooser, with its probabilities and prices.
+    """
+
+    model: str
+    choice: Choice
+
+    def __str__(self) -> str:
+        return str(self.choice)
+
+
+@dataclass(frozen=True, eq=False)
+class RouterReport:
+    """Figures of the settled requests.
+
+    Parameters
+    ----------
+    models : tuple of str
+        The names.
+    actions : array of int, shape (n,)
+        The model of each request.
+    rewards, costs, prices : array, shape (n,)
+        The rewards and costs of the requests, and the price of money when they were routed.
+    per_request : float or None
+        The ceiling.
+    """
+
+    models: tuple[str, ...]
+    actions: np.ndarray[Any, np.dtype[np.int64]]
+    rewards: FloatArray
+    costs: FloatArray
+    prices: FloatArray
+    per_request: float | None
+
+    def __str__(self) -> str:
+        lines = [f"{'model':<32}{'share':>8}{'reward':>9}{'cost':>12}{'of the bill':>13}"]
+        total = max(float(self.costs.sum()), 1e-300)
+        for action, name in enumerate(self.models):
+            mine = self.actions == action
+            if mine.any():
+                mean, cost = self.rewards[mine].mean(), self.costs[mine].mean()
+                bill = self.costs[mine].sum() / total
+                lines.append(f"{name:<32}{mine.mean():>8.1%}{mean:>9.4f}{cost:>12.3g}{bill:>13.1%}")
+        if len(self.rewards):
+            lines.append(f"{'all':<32}{1:>8.1%}{self.rewards.mean():>9.4f}{self.costs.mean():>12.3g}{1:>13.1%}")
+        if self.per_request is not None:
+            lines.append(f"ceiling {self.per_request:.3g} per request")
+        return "\n".join(lines)
+
+    def figure(self, path: str | PathLike[str]) -> Path:
+        """Draw reward against cost, the shares of the models and the price over time (extra `experiments`)."""
+        import matplotlib.pyplot as plt
+
+        drawing, (left, middle, right) = plt.subplots(1, 3, figsize=(11, 3.6), layout="constrained")
+        number = np.arange(1, len(self.rewards) + 1)
+        left.set(xscale="log", xlim=(0.5 * self.costs[self.costs > 0].min(), 2 * self.costs.max()))
+        for action, name in enumerate(self.models):
+            mine = self.actions == action
+            if mine.any():
+                left.scatter(self.costs[mine].mean(), self.rewards[mine].mean(), label=name)
+                middle.plot(number, np.cumsum(mine) / number, label=name)
+        left.set(xlabel="mean cost", ylabel="mean reward", title="Models")
+        middle.set(xlabel="request", ylabel="share so far", title="Shares")
+        right.plot(number, self.prices)
+        right.set(xlabel="request", ylabel="reward per dollar", title="Price of money")
+        left.legend(fontsize=8)
+        target = Path(path)
+        drawing.savefig(target, dpi=150)
+        plt.close(drawing)
+        return target
+
+
+class Router:
+    """A router of prompts to language models. Make it with `Router.for_models`.
+
+    Parameters
+    ----------
+    chooser : Chooser
+        With one action for each model.
+    models : mapping of str to float
+        The price of each model: the expected cost of a request, in dollars.
+    features : callable
+        From a prompt to the chooser's context.
+    largest_ratio : float
+        The largest cost of a request, in units of its model's price.
+
+    Examples
+    --------
+    >>> from longterm.decisions import Router
+    >>> router = Router.for_models({"small": 1e-4, "large": 1e-2}, per_request=2e-3)
+    >>> for t in range(200):
+    ...     route = router.route("Prove the theorem of Sylow." if t % 2 else "What is the capital of France?")
+    ...     right = route.model == "large" or t % 2 == 0
+    ...     router.settle(route, reward=float(right), cost={"small": 1e-4, "large": 1e-2}[route.model])
+    >>> router.chooser.spent[0] <= 2e-3 * 200
+    np.True_
+    """
+
+    def __init__(
+        self,
+        chooser: Chooser,
+        models: Mapping[str, float],
+        features: Callable[[Any], ArrayLike],
+        *,
+        largest_ratio: float = LARGEST_RATIO,
+    ) -> None:
+        self.chooser, self.features = chooser, features
+        self.names = list(models)
+        self.prices = {name: validate.positive_scalar(f"models[{name!r}]", price) for name, price in models.items()}
+        self.largest_ratio = validate.positive_scalar("largest_ratio", largest_ratio)
+        self._parts: dict[int, dict[str, float]] = {}
+        self._settled: deque[tuple[int, float, float, float]] = deque(maxlen=HISTORY)
+
+    @classmethod
+    def for_models(
+        cls,
+        models: Mapping[str, float],
+        *,
+        per_request: float | None = None,
+        least_quality: float | None = None,
+        features: Callable[[Any], ArrayLike] | int | None = None,
+        credit: float = 0.0,
+        largest_ratio: float = LARGEST_RATIO,
+        seed: int = 0,
+        url: str | PathLike[str] | None = None,
+        **options: Any,
+    ) -> Router:
+        """Make a router with default slots.
+
+        Parameters
+        ----------
+        models : mapping of str to float
+            The price of each model: the expected cost of a request, in dollars.
+        per_request : float, optional
+            The ceiling: the average cost of a request, in dollars.
+        least_quality : float, optional
+            Keep the average reward at least this high, as cheaply as possible, in place of a ceiling.
+        features : callable or int, optional
+            A function from a prompt to a vector, or the length of vectors that are given to `route` themselves. By
+            default a hash of the words of a text.
+        credit : float
+            Money that may be spent ahead of the ceiling.
+        largest_ratio : float
+            The largest cost of a request, in units of its model's price.
+        seed : int
+            For the draws.
+        url : path or str, optional
+            The database of a service: a file for SQLite, or ``postgresql://…``. Processes that open it share the
+            ceiling. Name the models in the same order in each; new ones come last.
+        **options
+            Further arguments of the chooser: expire_after, max_age, max_in_flight; with a database name, durability.
+
+        Returns
+        -------
+        Router
+            The router.
+        """
+        if not models:
+            raise InputError("models", "there is none", "Give names and prices")
+        if (per_request is None) == (least_quality is None):
+            raise InputError("per_request", "or least_quality must be given, not both", "Give one of them")
+        if features is None:
+            features = WordHash()
+        encode, length = (_as_vector, features) if isinstance(features, int) else (features, _length(features))
+        primal = ThompsonSampling(
+            len(models),
+            length,
+            SHARED_SCALE,
+            PRIOR_SCALE,
+            NOISE,
+            level_scale=LEVEL_SCALE,
+            drift=DRIFT,
+            cost_noise=COST_NOISE,
+            window=WINDOW,
+            factor=FACTOR,
+        )
+        dual = PlannedPrice(least_reward=least_quality)
+        ceiling = NO_CEILING if per_request is None else per_request
+        # The unit does not depend on prices, which may change. Every request has bounds of its own.
+        budget = Ceiling(ceiling, UNIT * ceiling, credit, always_answer=True)
+        rule = PrimalDual(primal, dual, budget, radius=HIGHEST_PRICE * UNIT * ceiling)
+        chooser = Chooser(rule, seed=seed, **options) if url is None else Chooser.open(url, rule, seed=seed, **options)
+        return cls(chooser, models, encode, largest_ratio=largest_ratio)
+
+    def __repr__(self) -> str:
+        return f"Router({', '.join(self.models)}; {self.chooser!r})"
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The names of the models in use."""
+        removed = set(self.chooser.removed)
+        return tuple(name for action, name in enumerate(self.names) if action not in removed)
+
+    # --- the rounds -------------------------------------------------------------------------------------------
+
+    def route(
+        self,
+        prompt: Any,
+        *,
+        models: Sequence[str] | None = None,
+        costs: Mapping[str, float] | None = None,
+        bounds: Mapping[str, float] | None = None,
+    ) -> Route:
+        """Return the model that answers a prompt.
+
+        Parameters
+        ----------
+        prompt : str or array
+            The prompt, as `features` takes it.
+        models : sequence of str, optional
+            The models that suit this request; by default all.
+        costs : mapping of str to float, optional
+            The expected cost of this request for some models, in place of their price.
+        bounds : mapping of str to float, optional
+            The largest cost of this request for some models.
+
+        Returns
+        -------
+        Route
+            The model and the choice.
+        """
+        expected, most = self._announced(costs, bounds)
+        allowed = None
+        if models is not None:
+            wanted = {self._action(name) for name in models}
+            allowed = [action in wanted for action in range(len(self.names))]
+        choice = self.chooser.act(self.features(prompt), expected, most, allowed=allowed)
+        if choice.action is None:
+            raise InputError("models", "none is affordable or in use", "Allow another one")
+        return Route(self.names[choice.action], choice)
+
+    def settle(self, route: Route | str, reward: float | None = None, cost: float | None = None) -> None:
+        """Report the reward in [0, 1], the cost in dollars, or both.
+
+        Parameters
+        ----------
+        route : Route or str
+            The route, or its text.
+        reward, cost : float, optional
+            Each counts once; the other may come later.
+        """
+        choice = self.chooser.find(str(route))
+        self.chooser.settle(choice, reward, cost, cost_follows=cost is None)
+        parts = self._parts.pop(choice.number, {})
+        parts |= {name: value for name, value in (("reward", reward), ("cost", cost)) if value is not None}
+        if len(parts) == 2 and choice.action is not None:
+            self._settled.append((choice.action, parts["reward"], parts["cost"], float(choice.prices[0])))
+        else:
+            self._parts[choice.number] = parts
+
+    def skip(self, route: Route | str) -> None:
+        """Give up a route whose outcome will not come. The money held back for it counts as spent."""
+        choice = self.chooser.find(str(route))
+        self.chooser.skip(choice)
+        self._parts.pop(choice.number, None)
+
+    def teach(self, prompt: Any, rewards: Mapping[str, float], costs: Mapping[str, float] | None = None) -> None:
+        """Learn the rewards, and perhaps the costs, of some models on a labelled prompt. No budget moves."""
+        labels = np.full(len(self.names), np.nan)
+        for name, reward in rewards.items():
+            labels[self._action(name)] = reward
+        announced, _ = self._announced(None, None)
+        paid = None if costs is None else self._announced(costs, None)[0]
+        self.chooser.teach(self.features(prompt), labels, paid, announced=announced)
+
+    # --- models that come and go ------------------------------------------------------------------------------
+
+    def add_model(self, name: str, price: float) -> None:
+        """Use one more model, or a removed one again. It is expected to be like the others, at its price."""
+        price = validate.positive_scalar("price", price)
+        if name in self.models:
+            raise InputError("name", f"{name!r} is in use", "Change its price with set_prices()")
+        if name in self.names:
+            self.chooser.add_action(self.names.index(name))
+        else:
+            self.chooser.add_action()
+            self.names.append(name)
+        self.prices[name] = price
+
+    def remove_model(self, name: str) -> None:
+        """Use a model no more. What was learned of it is kept."""
+        self.chooser.remove_action(self._action(name))
+
+    def set_prices(self, prices: Mapping[str, float]) -> None:
+        """Change the prices of models. Expected costs change in proportion at once."""
+        for name, price in prices.items():
+            self._action(name)
+            self.prices[name] = validate.positive_scalar(f"prices[{name!r}]", price)
+
+    # --- reports ----------------------------------------------------------------------------------------------
+
+    def report(self) -> RouterReport:
+        """Return figures of the requests that were settled by this object."""
+        rows = np.array(list(self._settled), dtype=np.float64).reshape(-1, 4)
+        ceiling = self.chooser.rule.budget_set.budgets[0]
+        per_request = ceiling.per_request if isinstance(ceiling, Ceiling) and self._has_ceiling else None
+        return RouterReport(
+            tuple(self.names), rows[:, 0].astype(np.int64), rows[:, 1], rows[:, 2], rows[:, 3], per_request
+        )
+
+    @property
+    def _has_ceiling(self) -> bool:
+        dual = self.chooser.rule.dual
+        return not (isinstance(dual, PlannedPrice) and dual.least_reward is not None)
+
+    def _action(self, name: str) -> int:
+        """Return the index of a model in use."""
+        if name not in self.models:
+            hint = did_you_mean(name, list(self.models))
+            raise InputError("model", f"{name!r} is not in use{hint}", f"Choose from {list(self.models)}")
+        return self.names.index(name)
+
+    def _announced(
+        self, costs: Mapping[str, float] | None, bounds: Mapping[str, float] | None
+    ) -> tuple[list[float], list[float]]:
+        """Return the expected and the largest cost of a request for each model."""
+        expected = [(costs or {}).get(name, self.prices[name]) for name in self.names]
+        most = [
+            max((bounds or {}).get(name, self.largest_ratio * self.prices[name]), cost)
+            for name, cost in zip(self.names, expected, strict=True)
+        ]
+        return expected, most
+
+
+def _as_vector(prompt: ArrayLike) -> ArrayLike:
+    return prompt
+
+
+def _length(features: Callable[[Any], ArrayLike]) -> int:
+    """Return the number of features of an encoder."""
+    known = getattr(features, "features", None)
+    return int(known) if isinstance(known, int) else len(np.asarray(features("")))

@@ -1,0 +1,223 @@
+"""The router: learned costs, drift, models that come and go, files, reports; the ceiling always."""
+
+import numpy as np
+import pytest
+
+from longterm import InputError
+from longterm.decisions import (
+    EXP3IX,
+    Ceiling,
+    Chooser,
+    HedgeDual,
+    LinearBelief,
+    PlannedPrice,
+    PrimalDual,
+    Router,
+    ThompsonSampling,
+)
+from longterm.errors import BrokenBoundWarning
+
+MODELS = {"small": 1e-4, "large": 1e-2}
+
+
+def simulate(router, rounds, reward, cost, seed=0):
+    """Requests of one feature; returns models, rewards and costs."""
+    rng = np.random.default_rng(seed)
+    models, rewards, costs = [], [], []
+    for t in range(rounds):
+        x = rng.random()
+        route = router.route([x])
+        models.append(route.model)
+        rewards.append(reward(t, route.model, x))
+        costs.append(cost(t, route.model, x))
+        router.settle(route, rewards[-1], costs[-1])
+    return np.array(models), np.array(rewards), np.array(costs)
+
+
+def usual_reward(t, model, x):
+    return 0.9 if model == "large" else 1 - x
+
+
+def usual_cost(t, model, x):
+    return MODELS[model]
+
+
+def test_the_money_goes_where_it_gains_most_and_never_above_the_ceiling():
+    router = Router.for_models(MODELS, per_request=3e-3, features=1)
+    models, rewards, costs = simulate(router, 1500, usual_reward, usual_cost)
+    assert np.all(np.cumsum(costs) <= 3e-3 * np.arange(1, 1501) + 1e-12)
+    assert costs.sum() > 0.9 * 3e-3 * 1500
+    late = slice(700, None)
+    assert rewards[late].mean() > 0.65  # at random in the same proportion: 0.62; the best: 0.71
+    assert 0.2 < (models[late] == "large").mean() < 0.31
+
+
+def test_costs_that_are_not_as_announced_are_learned():
+    """The large model costs a third of its price: three times as many requests can go there."""
+    router = Router.for_models(MODELS, per_request=2e-3, features=1)
+    models, _, costs = simulate(router, 1200, usual_reward, lambda t, m, x: MODELS[m] / (3 if m == "large" else 1))
+    assert (models[600:] == "large").mean() > 0.5
+    assert costs.sum() <= 2e-3 * 1200
+    primal, state = router.chooser.rule.primal, router.chooser.state.primal
+    expected = primal.predict(state, np.array([[0.5]]), np.array([[[1.0], [1.0]]])).costs[0, :, 0]
+    np.testing.assert_allclose(expected, [1.0, 1 / 3], rtol=0.25)
+
+
+def test_a_silent_drop_is_noticed_and_a_recovery_too():
+    router = Router.for_models(MODELS, per_request=5e-3, features=1)
+
+    def reward(t, model, x):
+        if model == "large":
+            return 0.3 if 600 <= t < 1200 else 0.95
+        return 0.6
+
+    models, _, _ = simulate(router, 2400, reward, usual_cost)
+    share = [(models[start : start + 300] == "large").mean() for start in (300, 900, 2100)]
+    assert share[1] < 0.1 < 0.3 < min(share[0], share[2])
+
+
+def test_a_change_of_prices_counts_at_once():
+    router = Router.for_models(MODELS, per_request=1e-3, features=1)
+    before, _, _ = simulate(router, 600, usual_reward, usual_cost)
+    router.set_prices({"large": 2e-4})
+    after, _, costs = simulate(router, 100, usual_reward, lambda t, m, x: 2e-4 if m == "large" else 1e-4)
+    assert (before == "large").mean() < 0.12
+    assert (after[30:] == "large").mean() > 0.5
+    assert costs.mean() < 1e-3
+
+
+def test_models_come_and_go():
+    router = Router.for_models(MODELS, per_request=3e-3, features=1)
+    simulate(router, 300, usual_reward, usual_cost)
+    router.add_model("new", 2e-4)
+    prices = MODELS | {"new": 2e-4}
+    models, _, _ = simulate(
+        router, 300, lambda t, m, x: 0.95 if m == "new" else usual_reward(t, m, x), lambda t, m, x: prices[m]
+    )
+    assert (models[100:] == "new").mean() > 0.7
+    router.remove_model("new")
+    models, _, _ = simulate(router, 100, usual_reward, usual_cost)
+    assert "new" not in models
+    assert router.models == ("small", "large")
+    with pytest.raises(InputError, match="'new' is not in use"):
+        router.route([0.5], models=["new"])
+    router.add_model("new", 2e-4)  # what was learned of it is still known
+    models, _, _ = simulate(
+        router, 60, lambda t, m, x: 0.95 if m == "new" else usual_reward(t, m, x), lambda t, m, x: prices[m]
+    )
+    assert (models == "new").mean() > 0.7
+    for name in ("small", "large"):
+        router.remove_model(name)
+    with pytest.raises(InputError, match="cannot be removed"):
+        router.remove_model("new")
+
+
+def test_a_new_action_is_expected_to_be_what_the_others_share():
+    """The belief with an action that was never played is the belief of one more action with the same outcomes."""
+    rng = np.random.default_rng(0)
+    shared, own = np.array([2.0, 5.0]), np.array([0.3, 0.5])
+    late, early = LinearBelief.prior(2, 1, shared, own), LinearBelief.prior(3, 1, shared, own)
+    for _ in range(20):
+        x, action, y = rng.standard_normal(2), int(rng.integers(2)), rng.standard_normal(1)
+        late, early = late.updated(x, action, y), early.updated(x, action, y)
+    late = late.extended()
+    np.testing.assert_allclose(late.mean, early.mean, atol=1e-10)
+    np.testing.assert_allclose(late.covariance, early.covariance, atol=1e-10)
+
+
+def test_labels_are_a_warm_start():
+    cold, warm = (Router.for_models(MODELS, per_request=3e-3, features=1) for _ in range(2))
+    rng = np.random.default_rng(5)
+    for x in rng.random(300).tolist():
+        warm.teach([x], {"large": 0.9}, {"large": 1e-2})
+        warm.teach([x], {"small": 1 - x})
+    scores = [simulate(router, 150, usual_reward, usual_cost)[1].mean() for router in (cold, warm)]
+    assert scores[1] > scores[0]
+    assert warm.chooser.spent[0] <= 3e-3 * 150
+
+
+def test_the_cheapest_models_that_keep_a_quality():
+    router = Router.for_models(MODELS, least_quality=0.75, features=1)
+    _, rewards, costs = simulate(router, 3000, usual_reward, usual_cost)
+    assert 0.74 <= rewards[1000:].mean() <= 0.78
+    # The best: the large model for x > 1 − √(0.5)…, about 37 % of the requests; all to it would cost 1e-2.
+    assert costs[1000:].mean() < 0.55 * 1e-2
+
+
+def test_a_service_goes_on_where_it_was(tmp_path):
+    more = MODELS | {"new": 2e-4}
+    options = {"per_request": 3e-3, "features": 1, "url": tmp_path / "router.db", "durability": "relaxed"}
+    router = Router.for_models(MODELS, **options)
+    simulate(router, 40, usual_reward, usual_cost)
+    waiting = str(router.route([0.3]))
+    router.add_model("new", 2e-4)
+    simulate(router, 45, usual_reward, lambda t, m, x: more[m])
+    router.remove_model("small")
+    state = router.chooser.state
+    router.chooser.close()
+    again = Router.for_models(more, **options)
+    assert again.models == ("large", "new")
+    assert str(again.chooser.state) == str(state)
+    again.settle(waiting, cost=1e-4)
+    again.settle(waiting, reward=0.7)
+    other = Router.for_models(more | {"newer": 1e-3}, **options)  # two processes with one ceiling
+    assert other.models == ("large", "new", "newer")
+    assert again.chooser.rule.actions == 3
+    assert again.chooser.round == other.chooser.round
+    assert again.chooser.rule.actions == 4
+    for one in (again, other):
+        one.chooser.close()
+
+
+def test_texts_outcomes_in_parts_reports_and_errors():
+    router = Router.for_models(MODELS, per_request=3e-3)
+    first = router.route("What is 2 + 2?")
+    router.settle(first, reward=1.0)  # the cost is not settled by the announced one
+    assert router.chooser.spent == [0.0]
+    router.settle(str(first), cost=1.5e-4)
+    assert router.chooser.spent == [1.5e-4]
+    router.skip(router.route("gone", models=["small"]))
+    report = router.report()
+    assert report.rewards.tolist() == [1.0]
+    assert "ceiling 0.003 per request" in str(report)
+    route = router.route("long", models=["small"], bounds={"small": 2e-4})
+    with pytest.warns(BrokenBoundWarning):
+        router.settle(route, 0.5, 3e-4)
+    with pytest.raises(InputError, match="per_request: or least_quality"):
+        Router.for_models(MODELS)
+    with pytest.raises(InputError, match=r"'smal' is not in use.*small"):
+        router.route("x", models=["smal"])
+    assert repr(router).startswith("Router(small, large; Chooser(ThompsonSampling, 3 requests")
+
+
+def test_the_figure_is_drawn(tmp_path):
+    pytest.importorskip("matplotlib").use("Agg")
+    router = Router.for_models(MODELS, per_request=3e-3, features=1)
+    simulate(router, 30, usual_reward, usual_cost)
+    assert router.report().figure(tmp_path / "report.png").stat().st_size > 1000
+
+
+def test_actions_are_added_and_removed_in_a_stored_chooser_with_open_choices(tmp_path):
+    primal = ThompsonSampling(2, 1, level_scale=0.2, cost_noise=0.5, window=16)
+    rule = PrimalDual(primal, PlannedPrice(4), Ceiling(0.5, 1.0))
+    made, twin = (Chooser.open(tmp_path / "s.db", rule, durability="relaxed") for _ in range(2))
+    choices = [made.act([1.0], costs=[0.1, 0.2]) for _ in range(6)]
+    made.settle(choices[1], reward=0.5, cost_follows=True)
+    assert made.add_action() == 2
+    choices.append(twin.act([1.0], costs=[0.1, 0.2, 0.05]))
+    twin.remove_action(0)
+    assert made.act([1.0], costs=[0.1, 0.2, 0.05]).probabilities[0] == 0
+    made.close()
+    twin.close()
+    with Chooser.open(tmp_path / "s.db", rule, durability="relaxed") as again:
+        assert (again.rule.actions, again.removed, len(again.pending)) == (3, (0,), 8)
+        for choice in choices:
+            again.settle(str(choice), **({"cost": 0.1} if choice is choices[1] else {"reward": 0.5, "cost": 0.1}))
+        again.add_action(0)
+        with pytest.raises(InputError, match="was not removed"):
+            again.add_action(0)
+        with pytest.raises(InputError, match="cannot be removed"):
+            again.remove_action(7)
+    fixed = Chooser(PrimalDual(EXP3IX(2, step=0.1), HedgeDual(step=0.1), Ceiling(0.5, 1.0)))
+    with pytest.raises(InputError, match="EXP3IX has a fixed number"):
+        fixed.add_action()
