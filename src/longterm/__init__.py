@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from longterm.errors import InputError, LongtermError
     from longterm.learners import AOGD, Feedback, HedgedCuts, Learner, observe
     from longterm.problems import Problem
-    from longterm.service import Fleet, LiveLearner, Token
+    from longterm.service import Fleet, Ledger, LiveLearner, Token
     from longterm.theory import Constants, Counterexample, SlaterPoint, challenge, find_slater_point
 
 __version__ = "0.1.0"
@@ -56,6 +56,7 @@ __all__ = [
     "HedgedCuts",
     "InputError",
     "Learner",
+    "Ledger",
     "LiveLearner",
     "LongtermError",
     "Problem",
@@ -80,6 +81,7 @@ _EXPORTS = {
     "HedgedCuts": "learners",
     "InputError": "errors",
     "Learner": "learners",
+    "Ledger": "service",
     "LiveLearner": "service",
     "LongtermError": "errors",
     "Problem": "problems",

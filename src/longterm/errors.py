@@ -174,6 +174,24 @@ class WindowFullError(LongtermError, RuntimeError):
     """The maximum number of rounds is in flight, so no new round can start."""
 
 
+class OutOfBudgetError(LongtermError, RuntimeError):
+    """A ledger's account cannot hold an amount. Nothing was changed.
+
+    Attributes
+    ----------
+    account : the account that is full: the one named, or one that it belongs to.
+    available : the largest amount that could be held.
+    """
+
+    def __init__(self, account: str, amount: int, available: int) -> None:
+        self.account = account
+        self.available = available
+        super().__init__(
+            f"account {account!r} cannot hold {amount}: {available} are available. Wait for open holds to be settled, "
+            "or for its period to end, or raise its limit."
+        )
+
+
 class InUseError(LongtermError, RuntimeError):
     """An object was called while another call on it was running. The second call changed nothing."""
 

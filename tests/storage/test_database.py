@@ -174,3 +174,42 @@ def test_psycopg_is_optional():
     code += "try: Database('postgresql://host/db').connection\nexcept ImportError as e: print(e)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "longterm[postgres]" in done.stdout
+
+
+def test_the_contents_are_described_without_the_learners(tmp_path):
+    from longterm import Ledger
+    from longterm.decisions import EXP3IX, Budget, Chooser, HedgeDual, PrimalDual
+    from longterm.storage.contents import describe
+
+    with start(tmp_path) as live:
+        live.tell(live.ask(), loss_parameters=TARGET)
+        live.ask()
+    rule = PrimalDual(EXP3IX(2), HedgeDual(), Budget(10.0, 1.0), 10)
+    with Chooser.open(tmp_path / "service.db", rule) as chooser:
+        chooser.settle(chooser.act(costs=[0.5, 0.5]), reward=1.0)
+        chooser.act(costs=[0.25, 0.25])
+    with Ledger.open(tmp_path / "service.db") as ledger:
+        ledger.add_account("a", 100)
+        ledger.hold("a", 30, "one")
+    found = {one.name: one for one in describe(tmp_path / "service.db")}
+    assert [(one.kind, one.rounds, one.open) for one in found.values()] == [
+        ("chooser", 2, 1),
+        ("live learner", 2, 1),
+        ("ledger", 0, 1),
+    ]
+    assert (found["chooser"].spent, found["chooser"].held) == ([0.5], [0.25])
+    assert (found["ledger"].spent, found["ledger"].held) == ([0], [30])
+    with pytest.raises(DatabaseError, match="no such file"):
+        describe(tmp_path / "none.db")
+
+
+def test_the_command_state_show(tmp_path, capsys):
+    pytest.importorskip("tyro")
+    from longterm.cli import main
+
+    with start(tmp_path) as live:
+        live.ask()
+    assert main(["state", "show", str(tmp_path / "service.db")]) == 0
+    head, row = capsys.readouterr().out.splitlines()
+    assert head.split()[:4] == ["name", "kind", "rounds", "open"]
+    assert row.split()[:5] == ["learner", "live", "learner", "1", "1"]

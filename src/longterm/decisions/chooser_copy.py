@@ -31,6 +31,7 @@ from longterm.storage.packing import (
     restored_state,
     state_arrays,
     unpack,
+    unpack_checked,
 )
 
 KIND = "chooser"
@@ -362,7 +363,7 @@ class ChooserCopy:
 
     def restore(self, database: Database, name: str, version: int, asked: int, state: bytes) -> None:
         """Become what the database holds. Raise ValueError, LookupError, TypeError or ArithmeticError if forged."""
-        _, arrays = self._packer.decode(state)
+        _, arrays = unpack_checked(state)
         actions = int(arrays["counts"][4])
         is_extended = actions != self.rule.actions
         if is_extended:

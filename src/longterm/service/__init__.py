@@ -3,7 +3,8 @@
 from longterm.service.fleet import Fleet
 from longterm.service.intervals import LiveInterval, LiveIntervals
 from longterm.service.learner import LiveLearner
+from longterm.service.ledger import Balance, Lease, Ledger
 from longterm.service.state import LiveState
 from longterm.service.tokens import Token
 
-__all__ = ["Fleet", "LiveInterval", "LiveIntervals", "LiveLearner", "LiveState", "Token"]
+__all__ = ["Balance", "Fleet", "Lease", "Ledger", "LiveInterval", "LiveIntervals", "LiveLearner", "LiveState", "Token"]

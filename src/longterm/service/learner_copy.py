@@ -34,7 +34,14 @@ from longterm.service.state import LiveState, require_near
 from longterm.service.tokens import REMEDY, Token
 from longterm.storage import database as sql
 from longterm.storage.database import Database, Statement
-from longterm.storage.packing import LARGEST_COUNT, StatePacker, raw_bytes, require_sound, restored_state
+from longterm.storage.packing import (
+    LARGEST_COUNT,
+    StatePacker,
+    raw_bytes,
+    require_sound,
+    restored_state,
+    unpack_checked,
+)
 
 KIND = "live learner"
 TOLD, SKIPPED, EXPIRED = 1, 2, 3
@@ -358,7 +365,7 @@ class LearnerCopy:
 
     def restore(self, database: Database, name: str, version: int, asked: int, state: bytes) -> None:
         """Become what the database holds. Raise ValueError, LookupError, TypeError or ArithmeticError if forged."""
-        _, arrays = self._packer.decode(state)
+        _, arrays = unpack_checked(state)
         counts = [int(count) for count in _checked(arrays, "counters", np.int64, (len(Counters._fields) + 1,))]
         sums = _checked(arrays, "sums", np.float64, (len(_SUMS), *self._x.shape[:-1]))
         recent = array("q", _checked(arrays, "recent", np.int64, (RECENT,)).tobytes())

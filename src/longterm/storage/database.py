@@ -47,6 +47,13 @@ _SCHEMA = (
     "PRIMARY KEY (object, number)){clustered}",
     "CREATE TABLE longterm_parts (object TEXT NOT NULL, number BIGINT NOT NULL, content {bytes} NOT NULL, "
     "PRIMARY KEY (object, number))",
+    "CREATE TABLE longterm_accounts (ledger TEXT NOT NULL, name TEXT NOT NULL, parent TEXT, maximum BIGINT NOT NULL, "
+    "period TEXT, zone TEXT NOT NULL, rate BIGINT NOT NULL, spent BIGINT NOT NULL, held BIGINT NOT NULL, "
+    "since TEXT NOT NULL, updated BIGINT NOT NULL, PRIMARY KEY (ledger, name))",
+    "CREATE TABLE longterm_holds (ledger TEXT NOT NULL, key TEXT NOT NULL, account TEXT NOT NULL, "
+    "amount BIGINT NOT NULL, spent BIGINT NOT NULL, status SMALLINT NOT NULL, opened BIGINT NOT NULL, expires BIGINT, "
+    "PRIMARY KEY (ledger, key))",
+    "CREATE INDEX longterm_open_holds ON longterm_holds (ledger, expires) WHERE status = 0",
     "CREATE UNIQUE INDEX longterm_keys ON longterm_rounds (object, key) WHERE key IS NOT NULL",
 )
 _MAGIC = b"SQLite format 3\0"
@@ -55,6 +62,9 @@ _POSTGRES_TYPES = {"bytes": "BYTEA", "clustered": ""}
 
 _ASKED = "COALESCE((SELECT MAX(number) FROM longterm_rounds WHERE object = o.name), 0)"
 OBJECTS = f"SELECT name, kind, version, changed, state, {_ASKED} FROM longterm_objects o ORDER BY name"
+COUNT_ROUNDS = "SELECT COUNT(*) FROM longterm_rounds WHERE object = ? AND status = 0"
+READ_MONEY = "SELECT spent, held FROM longterm_accounts WHERE ledger = ? ORDER BY name"
+COUNT_HOLDS = "SELECT COUNT(*) FROM longterm_holds WHERE ledger = ? AND status = 0"
 READ_OBJECT = f"SELECT kind, specification, version, state, {_ASKED} FROM longterm_objects o WHERE name = ?"
 READ_VERSION = f"SELECT version, {_ASKED} FROM longterm_objects o WHERE name = ?"
 INSERT_OBJECT = (
@@ -77,6 +87,33 @@ DELETE_ROUNDS = "DELETE FROM longterm_rounds WHERE object = ? AND number < ? AND
 READ_PARTS = "SELECT content FROM longterm_parts WHERE object = ? AND number > ? AND number <= ? ORDER BY number"
 INSERT_PART = "INSERT INTO longterm_parts (object, number, content) VALUES (?, ?, ?)"
 DELETE_PARTS = "DELETE FROM longterm_parts WHERE object = ?"
+READ_ACCOUNT = (
+    "SELECT name, parent, maximum, period, zone, rate, spent, held, since, updated FROM longterm_accounts "
+    "WHERE ledger = ? AND name = ?"
+)
+READ_ACCOUNTS = READ_ACCOUNT.replace(" AND name = ?", " ORDER BY name")
+INSERT_ACCOUNT = (
+    "INSERT INTO longterm_accounts (ledger, name, parent, maximum, period, zone, rate, spent, held, since, updated) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, 0, 0, ?, ?)"
+)
+SET_MAXIMUM = "UPDATE longterm_accounts SET maximum = ? WHERE ledger = ? AND name = ?"
+UPDATE_ACCOUNT = (
+    "UPDATE longterm_accounts SET spent = ?, held = ?, since = ?, updated = ? WHERE ledger = ? AND name = ?"
+)
+READ_HOLD = (
+    "SELECT key, account, amount, spent, status, opened, expires FROM longterm_holds WHERE ledger = ? AND key = ?"
+)
+READ_EXPIRED = (
+    "SELECT key, account, amount, spent, status, opened, expires FROM longterm_holds "
+    "WHERE ledger = ? AND status = 0 AND expires <= ? ORDER BY expires LIMIT 1000"
+)
+INSERT_HOLD = (
+    "INSERT INTO longterm_holds (ledger, key, account, amount, spent, status, opened, expires) "
+    "VALUES (?, ?, ?, ?, 0, 0, ?, ?)"
+)
+UPDATE_HOLD = "UPDATE longterm_holds SET amount = ?, spent = ?, status = ? WHERE ledger = ? AND key = ?"
+DELETE_HOLDS = "DELETE FROM longterm_holds WHERE ledger = ? AND status <> 0 AND opened < ?"
+TOUCH_OBJECT = "UPDATE longterm_objects SET version = version + 1, changed = ? WHERE name = ?"
 _LOCK_OBJECT = "SELECT version FROM longterm_objects WHERE name = ? FOR UPDATE"
 
 
@@ -108,6 +145,8 @@ class Database:
     durability : {"commit", "relaxed"}
         "commit": a transaction is on the disk before its call returns. "relaxed": it survives the death of the process,
         but not always that of the machine.
+    create : bool
+        Make a file that does not exist.
 
     Raises
     ------
@@ -117,7 +156,7 @@ class Database:
         If the database cannot be opened, or is not one of this library.
     """
 
-    def __init__(self, url: str | os.PathLike[str], durability: Durability = "commit") -> None:
+    def __init__(self, url: str | os.PathLike[str], durability: Durability = "commit", *, create: bool = True) -> None:
         if durability not in ("commit", "relaxed"):
             raise InputError("durability", f"{durability!r} is not known", "Choose 'commit' or 'relaxed'")
         text = os.fspath(url)
@@ -126,6 +165,7 @@ class Database:
         """The file, or the URL without its password, for messages."""
         self._url = text
         self._durability = durability
+        self._create = create
         self._connection: Any = None
         self._inode: tuple[int, int] | None = None
         self._checked = -math.inf
@@ -142,6 +182,11 @@ class Database:
             self._connection = self._connect_postgres() if self.is_postgres else self._connect_sqlite()
         return self._connection
 
+    def abandon(self) -> None:
+        """Forget a connection that another process uses, without closing it."""
+        _ABANDONED.append(self._connection)
+        self._connection = None
+
     def disconnect(self) -> None:
         """Close the connection. The next statement opens another."""
         connection, self._connection = self._connection, None
@@ -155,6 +200,8 @@ class Database:
         self.disconnect()
 
     def _connect_sqlite(self) -> sqlite3.Connection:
+        if not self._create and not self.path.exists():
+            raise DatabaseError(self.path, "missing", "there is no such file", "Give a database")
         if self.path.exists():
             if not self.path.is_file():
                 raise DatabaseError(self.path, "foreign", "it is a folder or a device", "Give a file")
@@ -297,6 +344,13 @@ class Database:
                 raise ConflictError from None
             raise self._error(error) from None
 
+    def now(self) -> int:
+        """Return the time in microseconds since 1970, by one clock for all processes of the database."""
+        if not self.is_postgres:
+            return time.time_ns() // 1000
+        ((seconds,),) = self.read("SELECT EXTRACT(EPOCH FROM clock_timestamp())")
+        return int(float(seconds) * 1e6)
+
     def write_locked(self, statements: Sequence[Statement], guarded: int) -> None:
         """Execute statements inside `locked`. The first `guarded` ones must change one row each."""
         for place, (sql, arguments) in enumerate(statements):
@@ -402,6 +456,10 @@ class Database:
         if _inode(self.path) != self._inode:
             what = "the file was moved or replaced while it was in use"
             raise DatabaseError(self.path, "moved", what, "Put it back, or open the new one")
+
+
+_ABANDONED: list[Any] = []
+"""Connections that must never be closed here."""
 
 
 class ConflictError(Exception):

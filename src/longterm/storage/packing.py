@@ -191,9 +191,10 @@ class StatePacker:
         self._types = tuple(map(type, leaves))
         self._arrays = [(i, leaf.dtype, leaf.shape) for i, leaf in enumerate(leaves) if type(leaf) is np.ndarray]
 
-    def decode(self, data: bytes) -> tuple[dict[str, Any], dict[str, Array]]:
-        """Return metadata and arrays. Raise a MalformedError if the checksum or the layout is wrong."""
-        body = data[: -_CHECKSUM.size]
-        if len(data) <= _CHECKSUM.size or _CHECKSUM.pack(zlib.crc32(body)) != data[-_CHECKSUM.size :]:
-            raise MalformedError("its checksum is wrong")
-        return unpack(body)
+
+def unpack_checked(data: bytes) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Return metadata and arrays of `StatePacker`. Raise a MalformedError if the checksum or the layout is wrong."""
+    body = data[: -_CHECKSUM.size]
+    if len(data) <= _CHECKSUM.size or _CHECKSUM.pack(zlib.crc32(body)) != data[-_CHECKSUM.size :]:
+        raise MalformedError("its checksum is wrong")
+    return unpack(body)

@@ -156,6 +156,22 @@ class Replica(Generic[C]):
             finally:
                 guard.owner = 0
 
+    def run(self, work: Callable[..., Any], *arguments: Any) -> Any:
+        """Return what a function of a database does in one transaction, in which no other process has the object."""
+        guard, database = self.guard, self.database
+        assert database is not None
+        with guard.wait():
+            guard.owner = threading.get_ident()
+            try:
+                while True:
+                    try:
+                        with database.locked(self.name):
+                            return work(database, *arguments)
+                    except ConflictError:
+                        continue
+            finally:
+                guard.owner = 0
+
     def _transact_locked(self, database: Database, compute: Callable[..., R], *arguments: Any) -> R:
         """Read, compute and write while no other process changes the object."""
         while True:
@@ -212,17 +228,19 @@ class Replica(Generic[C]):
 
     def hold_for_fork(self) -> bool:
         """Wait for calls in other threads and close the connection. Return whether the lock was acquired."""
-        is_free = self.guard.owner != threading.get_ident()  # else a signal handler forks inside a call
-        if is_free:
-            self.guard.lock.acquire()
+        if self.guard.owner == threading.get_ident():  # a signal handler forks inside a call
+            return False
+        self.guard.lock.acquire()
         if self.database is not None:
             self.database.disconnect()
-        return is_free
+        return True
 
     def renew_after_fork(self) -> None:
         """Become another replica, in a forked child."""
         self.guard = OneThread(self.copy.kind)
         self.epoch = draw_epoch()
+        if self.database is not None:
+            self.database.abandon()
         self._is_stale = self.database is not None
         self._is_forked = True
 
