@@ -1,4 +1,4 @@
-"""The figure of docs/what_it_costs.md, from what benchmarks/scale.py and benchmarks/scale_gpu.py measured.
+"""Draw the figure of docs/what_it_costs.md from the results of benchmarks/scale.py and benchmarks/scale_gpu.py.
 
 python benchmarks/scale.py growth --out cpu.json
 python benchmarks/draw_costs.py cpu.json [gpu.json …] docs/_static/what_it_costs.svg
@@ -19,7 +19,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
 
 
 def drawn(points: list[dict[str, float | str]]) -> Figure:
-    """A panel for each kind of cost; floors are grey and dashed."""
+    """Return a figure with a panel for each kind of cost; floors are grey and dashed."""
     panels = list(dict.fromkeys(str(point["panel"]) for point in points))
     columns = 2
     rows = -(-len(panels) // columns)

@@ -1,6 +1,6 @@
-"""Streaming linear learners under a budget: what a round costs, beside C, scikit-learn, River and Vowpal Wabbit.
+"""Time of a round of the streaming linear learners, beside C, scikit-learn, River and Vowpal Wabbit.
 
-One table, all of it measured in this run: medians over turns, in which the contestants play one after the other.
+One table, measured in one run: medians over turns, in which the contestants run one after another.
 
     OPENBLAS_NUM_THREADS=1 python benchmarks/linear.py            # every part
     OPENBLAS_NUM_THREADS=1 python benchmarks/linear.py dense      # one of them

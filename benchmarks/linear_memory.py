@@ -1,4 +1,4 @@
-"""Peak memory: what a process needs at most, over importing the same modules, to learn 2,000 sparse rows of d columns.
+"""Peak memory of a process that learns 2,000 sparse rows of d columns, above that of importing the same modules.
 
 Each contestant has a process of its own. Rows have 100 non-zeros, Zipf-distributed columns, and take next to nothing.
 """

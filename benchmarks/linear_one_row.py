@@ -104,14 +104,14 @@ def _peers(X: Any, y: Any, budget: float) -> dict[str, Callable[[int], object]]:
     return {
         "River": score_and_learn(penalised),
         "River, no penalty": score_and_learn(linear_model.LogisticRegression()),
-        "ours by River's door": score_and_learn(RiverClassifier(budget)),
+        "ours, River interface": score_and_learn(RiverClassifier(budget)),
         **_vowpal_wabbit(entries, y),
         "SGD partial_fit": lambda i: sgd.partial_fit(single[i], y[i : i + 1]),
     }
 
 
 def _vowpal_wabbit(entries: list[list[tuple[int, float]]], y: Any) -> dict[str, Callable[[int], object]]:
-    """Nothing where it is not installed."""
+    """Return Vowpal Wabbit's contestants, none if it is not installed."""
     if find_spec("vowpalwabbit") is None:
         return {}
     import vowpalwabbit

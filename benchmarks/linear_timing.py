@@ -1,4 +1,4 @@
-"""What the parts of benchmarks/linear.py share: data, contestants timed in turn, lines of the table."""
+"""Data sets, timing in turns, and lines of the table, for the parts of benchmarks/linear.py."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BESIDE_THE_CHECKOUT = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
 class Line(NamedTuple):
-    """One line of the table: a median, and how it compares with others that were measured in the same run."""
+    """A line of the table: a median, and a comparison with others of the same run."""
 
     setting: str
     contestant: str
@@ -25,7 +25,7 @@ class Line(NamedTuple):
 
 @cache
 def data_set(name: str) -> Any:
-    """A real data set, from the folder beside the checkout where there is one."""
+    """Return a data set, from the folder beside the checkout if there is one."""
     if "LONGTERM_DATA" not in os.environ and BESIDE_THE_CHECKOUT.exists():
         os.environ["LONGTERM_DATA"] = str(BESIDE_THE_CHECKOUT)
     from longterm.data import load
@@ -38,7 +38,7 @@ def nanoseconds(
     repeats: int,
     clock: Callable[[], float] = time.perf_counter,
 ) -> dict[str, list[float]]:
-    """Each contestant is (work, rounds). All are timed in turn, `repeats` times: ns per round, one number per turn.
+    """Return ns per round for each contestant, one number per turn; a contestant is (work, rounds).
 
     What the machine does besides touches all contestants alike, so compare numbers of the same turn. Work in a single
     thread may be measured by `time.thread_time`: then what others do on the same processor does not count.
@@ -55,5 +55,5 @@ def nanoseconds(
 
 
 def ratio(times: Mapping[str, list[float]], one: str, other: str) -> float:
-    """The median of one's time over the other's, turn by turn."""
+    """Return the median over the turns of one's time over the other's."""
     return statistics.median(a / b for a, b in zip(times[one], times[other], strict=True))

@@ -1,7 +1,7 @@
-"""What many learners cost: paths of budgets, blocks of memory, pacing of whole logs, fleets. `make bench-scale`.
+"""Time and memory of many learners: paths of budgets, memory, pacing of whole logs, fleets. `make bench-scale`.
 
-Every line prints the goal beside what was measured; what is compared was timed in turn, in one process, and medians of
-turns are printed. benchmarks/scale_gpu.py is the part that wants a GPU.
+Every line has a goal beside the measurement. Contestants are timed in turn, in one process. Medians of the turns are
+printed. benchmarks/scale_gpu.py has the part that needs a GPU.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Figure(NamedTuple):
 
 
 def in_turn(contestants: Mapping[str, Callable[[], object]], repeats: int) -> dict[str, list[float]]:
-    """Seconds of each, turn by turn, after one turn that compiles."""
+    """Return the seconds of each, turn by turn, after one turn that compiles."""
     for work in contestants.values():
         work()
     times: dict[str, list[float]] = {name: [] for name in contestants}
@@ -48,12 +48,12 @@ def in_turn(contestants: Mapping[str, Callable[[], object]], repeats: int) -> di
 
 
 def ratio(times: Mapping[str, list[float]], one: str, other: str) -> float:
-    """The median over the turns."""
+    """Return the median ratio over the turns."""
     return statistics.median(a / b for a, b in zip(times[one], times[other], strict=True))
 
 
 def paths(repeats: int) -> Iterator[Figure]:
-    """64 budgets over covtype beside single passes; against the number of budgets, d and the rows' non-zeros."""
+    """Measure 64 budgets over covtype beside single passes."""
     from longterm.linear_model import BudgetLinearLearner, BudgetPath
 
     data = data_set("covtype")
@@ -111,7 +111,7 @@ print(next(int(line.split()[1]) for line in lines if "VmHWM" in line) / 1024)
 
 
 def memory() -> Iterator[Figure]:
-    """The largest memory of a process that plays 300 rounds of d = 90,000."""
+    """Measure the peak memory of a process with 300 rounds of d = 90,000."""
     import longterm
 
     source = str(Path(longterm.__file__).resolve().parents[1])
@@ -126,7 +126,7 @@ def memory() -> Iterator[Figure]:
 
 
 def pacing(repeats: int) -> Iterator[Figure]:
-    """A whole log, compiled and step by step; one live bid."""
+    """Measure a whole log, compiled and step by step, and one live bid."""
     from longterm.pacing import DualMirrorDescent, Outcome, PriceHistory, play, synthetic_auctions
 
     log = synthetic_auctions(156_063, 0)
@@ -180,7 +180,7 @@ print(before, most())
 
 
 def growth(repeats: int) -> Iterator[Figure]:
-    """Time and memory against d, T, the number of learners and the rows' non-zeros: the points of the figure."""
+    """Measure time and memory against d, T, the number of learners and the non-zeros of rows, for the figure."""
     import importlib.util
 
     from scipy.sparse import random_array
@@ -194,7 +194,7 @@ def growth(repeats: int) -> Iterator[Figure]:
     from longterm.theory.schedules import ConvexSchedule
 
     def seconds(work: Callable[[], object]) -> float:
-        """Of the processor, which others may use as well: the least of a few turns, after one that compiles."""
+        """Return the least processor time of a few turns, after one that compiles."""
         work()
         taken = []
         for _ in range(repeats):

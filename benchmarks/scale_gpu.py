@@ -21,7 +21,7 @@ LEARNERS, DIMENSION = 1_000_000, 64
 
 
 def seconds(work: Callable[[], object], repeats: int = 3) -> float:
-    """The median, after one call that compiles."""
+    """Return the median time, after one call that compiles."""
     work()
     times = []
     for _ in range(repeats):
@@ -35,7 +35,7 @@ POINTS: list[dict[str, Any]] = []
 
 
 def fleets() -> None:
-    """Whole fleets and random tenths, against the number of learners; the floor is a copy of the same bytes."""
+    """Measure whole fleets and random tenths against the number of learners; the floor is a copy of the same bytes."""
     import jax
     from jax import numpy as jnp
 
@@ -86,7 +86,7 @@ def fleets() -> None:
 
 
 def streams() -> None:
-    """A run whose rounds are drawn on the device, against the number of seeds."""
+    """Measure runs whose rounds are drawn on the device against the number of seeds."""
     from longterm import AOGD, run
     from longterm.problems import doubly_stochastic
     from longterm.streams import RandomPermutations

@@ -291,3 +291,28 @@ def all_below_if_concrete(values: Array, level: Any) -> bool:
     if _is_short_row(values) and isinstance(level, float):
         return bool(max(values.tolist()) <= level)
     return bool(np.all(values <= level))
+
+
+def any_true(mask: Array) -> Array:
+    """Return whether any entry is true. A NumPy scalar is returned unchanged."""
+    return mask if isinstance(mask, np.generic) else namespace(mask).any(mask)
+
+
+def repeat_while(needed: Callable[[Any], Array], step: Callable[[Any], Any], state: Any, most: int, x: Array) -> Any:
+    """Apply `step` to a state while `needed(state)` is true, at most `most` times.
+
+    Under JAX it is one compiled loop: the state is a tuple of arrays whose shapes and dtypes must not change. `x` tells
+    the library.
+    """
+    if type(x) is not np.ndarray and array_api_compat.is_jax_array(x):
+        import jax
+
+        def more(counted: tuple[Any, Any]) -> Any:
+            return (counted[0] < most) & needed(counted[1])
+
+        return jax.lax.while_loop(more, lambda counted: (counted[0] + 1, step(counted[1])), (0, state))[1]
+    for _ in range(most):
+        if not needed(state):
+            break
+        state = step(state)
+    return state

@@ -29,7 +29,7 @@ def test_first_rounds_by_hand():
     after = learner.tell(state, observe(problem, state.x, [np.array([1.0, 4.0, 0.0])]))
     # d_2 = (1 − ⅛, 4, 0): up to the sign of d, steps 2 · 0.875/√(2 (9 + 0.875²)) and 4/√2, clipped.
     np.testing.assert_allclose(after.x, [-1.0, -2.0, 0.0])
-    np.testing.assert_allclose(after.square_sums, [9 + 0.875**2, 16.0, 1.0])
+    np.testing.assert_allclose(after.square_sum, [9 + 0.875**2, 16.0, 1.0])
     # g(x_2) = 1.5, θ_2 = √2, μ_2 = 1/(3√2): λ_3 = ⅛ + (1.5 − √2/8)/(3√2).
     assert float(after.multiplier[0]) == pytest.approx(0.125 + (1.5 - np.sqrt(2) / 8) / (3 * np.sqrt(2)))
     back = learner.tell(after, observe(problem, after.x, [np.array([-1.0, -4.0, 0.0])]))
@@ -52,7 +52,7 @@ def test_bounds(kind, seed, T, beta, theta):
     assert regret <= float(bound["regret"]) * (1 + 1e-9)
     assert game.values.sum() <= float(bound["signed_violation"]) * (1 + 1e-9)
     # What the bound is made of: √2 Σ_k Δ_k √S_k for the primal side, with what really happened.
-    squares = np.asarray(game.state.square_sums)
+    squares = np.asarray(game.state.square_sum)
     primal = np.sqrt(2) * ((upper - lower) * np.sqrt(squares)).sum()
     assert primal <= np.sqrt(2) * problem.constants.diameter * np.sqrt(squares.sum()) * (1 + 1e-12)
     drawn = (problem.constants.constraint_bound**2 / theta * np.arange(1.0, T + 1) ** (beta - 1)).sum()

@@ -50,7 +50,7 @@ def test_a_bad_row_is_refused_and_nothing_was_learned(bad, loss, of):
 
 @pytest.mark.parametrize("of", [False, True])
 @pytest.mark.parametrize(("loss", "y"), [("squared_hinge", -1.0), ("squared", 1e30)])
-def test_a_gradient_that_is_too_long_is_refused_and_no_margin_is_made_up(loss, y, of):
+def test_a_gradient_that_is_too_long_is_refused(loss, y, of):
     learner, other = (learner_for("a-ftrl", loss=loss, sparse=of, intercept_bound=1e20) for _ in range(2))
     for each in (learner, other):
         each.step_dense(GOOD, 1.0)
@@ -77,7 +77,7 @@ def test_a_row_refused_in_a_round_drawn_for_the_average_leaves_the_average_as_it
 
 @pytest.mark.parametrize("rule", ["a-ftrl", "a-ogd", "penalised-ftrl"])
 @pytest.mark.parametrize("targets", [[0.0, 1e-200, 1.0, 1.0], [0.0, 1e-300, 1e30, 1.0], [0.0, 1e-100, 1e80, 1.0]])
-def test_an_interval_that_is_widened_beyond_all_measure_stays_finite(rule, targets):
+def test_a_very_wide_interval_stays_finite(rule, targets):
     learner = learner_for(rule, d=2, loss="squared")
     learner.learn(np.ones((4, 2)), targets)
     assert learner.rounds == 4
@@ -148,7 +148,7 @@ def test_csr_indices_of_any_dtype_mean_the_same(of_indices, of_indptr, order):
 
 
 @pytest.mark.parametrize("order", [[0.5, 1.2], [True, False], [[0, 1]], [2], [-1]])
-def test_an_order_that_is_none_is_refused(order):
+def test_an_invalid_order_is_refused(order):
     learner = learner_for("a-ftrl")
     with pytest.raises(InputError) as refused:
         learner.learn(np.ones((2, 7)), [1.0, -1.0], order=order)
@@ -204,7 +204,7 @@ def test_labels_in_a_column_are_taken_in_every_call():
 
 @pytest.mark.parametrize("of", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("model", ["last", "average", "within_budget"])
-def test_a_model_that_was_looked_at_is_not_kept_past_the_next_row(model, of):
+def test_a_cached_model_is_dropped_with_the_next_row(model, of):
     X, y = rows_and_labels(n=2500, regression=True)
     looked_at, other = (BudgetLinearRegressor(predict_with=model, random_state=0) for _ in range(2))
     for part in np.split(np.arange(2500), 5):

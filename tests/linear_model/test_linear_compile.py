@@ -59,7 +59,7 @@ for options in ({}, {"sparse": True}, {"rule": "penalised-ftrl"}, {"rule": "a-og
 
 
 @pytest.mark.cross
-def test_kernels_compiled_anew_give_the_same_bits_whatever_the_order_of_sets(tmp_path):
+def test_kernels_compiled_again_give_the_same_bits_for_every_hash_seed(tmp_path):
     """Each process compiles for itself: the order of what it hashes must not decide the order of its additions."""
     said = []
     for seed in ("0", "1"):
@@ -73,7 +73,7 @@ def test_kernels_compiled_anew_give_the_same_bits_whatever_the_order_of_sets(tmp
 
 
 @pytest.mark.cross
-def test_the_next_process_finds_its_kernels_and_an_edited_helper_makes_new_ones(tmp_path):
+def test_the_next_process_loads_kernels_and_an_edited_helper_recompiles_them(tmp_path):
     shutil.copytree(Path(longterm.__file__).parent, tmp_path / "longterm", ignore=shutil.ignore_patterns("__pycache__"))
     first = in_another_process(tmp_path, tmp_path / "cache")
     assert first[:2] == (0, 1)

@@ -24,7 +24,7 @@ Y = np.sign(X[:, 0] - 0.5 * X[:, 1] + 0.5 * RNG.standard_normal(1500))
 
 @pytest.mark.parametrize(("rule", "is_sparse"), KINDS)
 @pytest.mark.parametrize("loss", ["logistic", "squared"])
-def test_it_is_the_game_of_losses_that_grow(rule, is_sparse, loss):
+def test_forgetting_equals_growing_weights(rule, is_sparse, loss):
     """The state is divided ten times on the way; weights up to 2^150 are learned as they are."""
     options = {"rule": rule, "sparse": is_sparse, "loss": loss}
     y = Y if loss == "logistic" else 1e3 + Y
@@ -77,7 +77,7 @@ def test_on_every_interval_the_regret_is_within_the_bound():
     assert learner.hard_violation <= 1e-9
 
 
-def test_what_turns_is_followed_and_a_budget_holds():
+def test_a_reversal_is_followed_within_the_budget():
     y = Y * np.where(np.arange(1500) // 500 % 2, -1, 1)
     losses = []
     for half_life in (None, 50.0):
@@ -88,7 +88,7 @@ def test_what_turns_is_followed_and_a_budget_holds():
     assert losses[1] < 0.9 * losses[0]
 
 
-def test_states_that_no_gradient_contradicts_stay_finite():
+def test_states_without_gradients_stay_finite():
     learner = EvolvingLinearLearner(4, 2.0, half_life=1.0, loss="hinge")
     learner.learn(X[:50], Y[:50])
     before = learner.weights
@@ -98,7 +98,7 @@ def test_states_that_no_gradient_contradicts_stay_finite():
 
 
 @pytest.mark.slow
-def test_features_that_appear_are_as_if_they_had_been_there():
+def test_added_features_equal_features_from_the_start():
     rng = np.random.default_rng(1)
     rows = sparse.csr_array(sparse.random_array((400, 60), density=0.1, rng=rng))
     y = np.sign(rng.standard_normal(400))
@@ -127,7 +127,7 @@ def test_features_that_appear_are_as_if_they_had_been_there():
     "options",
     [{"half_life": 0.5}, {"half_life": -1.0}, {"half_life": 9.0, "rule": "a-ogd"}, {"half_life": np.inf}],
 )
-def test_what_cannot_fade_is_refused(options):
+def test_a_half_life_is_refused_for_other_rules(options):
     with pytest.raises(InputError, match="half_life"):
         EvolvingLinearLearner(4, 1.0, **options)
 

@@ -53,7 +53,7 @@ def test_sparse_rows_are_dense_rows():
     same(by_rows, by_steps)
 
 
-def test_weights_are_those_of_rows_as_they_come():
+def test_weights_are_for_rows_before_scaling():
     X, y = rows(100)
     learner = scaled_learner()
     learner.learn(X[:70], y[:70])
@@ -78,7 +78,7 @@ def test_new_factors_leave_the_sum_of_gradients_and_meet_the_checks_of_a_file():
 
 
 @pytest.mark.parametrize("factor", [1e-3, 1e3])
-def test_the_unit_of_a_feature_slows_nothing_down_for_long(factor):
+def test_the_unit_of_a_feature_hardly_matters(factor):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((1000, 8))
     y = np.where(X[:, 0] - X[:, 1] + 0.5 * rng.logistic(size=1000) > 0, 1.0, -1.0)
@@ -123,7 +123,7 @@ def test_one_row_that_is_too_large_spoils_no_feature():
     np.testing.assert_allclose(spoilt.factors, scale.factors, rtol=0.2)
 
 
-def test_an_offset_of_the_features_slows_nothing_down_for_long():
+def test_an_offset_of_the_features_hardly_matters():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((600, 8))
     y = np.where(X[:, 0] - X[:, 1] + 0.5 * rng.logistic(size=600) > 0, 1.0, -1.0)
@@ -149,7 +149,7 @@ def test_sparse_rows_are_centred_where_the_layout_is_dense():
     same(whole, by_steps)
 
 
-def test_targets_are_predicted_half_beyond_their_reach_at_most():
+def test_predictions_are_clipped_to_the_reach_of_the_targets():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((200, 5)) * 1e4
     y = 40 + 0.01 * rng.standard_normal(200)
@@ -218,7 +218,7 @@ def test_estimators_scale_streams_without_a_budget():
         BudgetLinearClassifier(scale_features=True, rule="a-ogd").fit(X, y)
 
 
-def test_a_scale_that_is_none_is_refused():
+def test_an_invalid_scale_is_refused():
     X, y = rows(20)
     learner = scaled_learner()
     learner.learn(X, y)
@@ -230,7 +230,7 @@ def test_a_scale_that_is_none_is_refused():
             learner.__setstate__({"specification": stored["specification"], "arrays": broken})
 
 
-def test_a_scale_that_has_seen_nothing_or_very_much_comes_back(tmp_path):
+def test_a_scale_without_rows_or_with_many_is_restored(tmp_path):
     learner = scaled_learner()
     learner.save(tmp_path / "file")
     BudgetLinearLearner.load(tmp_path / "file").learn(*rows(5))

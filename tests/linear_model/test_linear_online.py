@@ -44,7 +44,7 @@ def draw_online_states(pair, rng):
     if pair.rule == "a-ogd":
         raw = rng.standard_normal(over.dimension) * rng.choice([0.0, 1.0], size=over.dimension)
         x = over.project(raw * rng.choice([0.1, 3.0]) * over.radius)
-        state = start._replace(x=x, square_sum=squares, largest_gradient=largest, dual=dual)
+        state = start._replace(x=x, square_sum=squares[None], largest_gradient=largest, dual=dual)
         learner = our_learner(pair, t, x[:d], multiplier, 0.0, x)
     else:
         z = rng.standard_normal(over.dimension) * np.exp(rng.uniform(-2, 4))
@@ -73,7 +73,7 @@ def assert_same_round(pair, state, learner, row, label, weight):
     bound_sum = following.dual.inverse_sum if pair.rule == "penalised-ftrl" else following.dual.theta_sum
     gradients = following if pair.rule == "a-ogd" else following.scale
     names = ("multiplier", "gradient_squares", "longest_gradient", "bound_sum")
-    wanted = [np.squeeze(following.multiplier), gradients.square_sum, gradients.largest_gradient, bound_sum]
+    wanted = [np.squeeze(following.multiplier), np.squeeze(gradients.square_sum), gradients.largest_gradient, bound_sum]
     np.testing.assert_allclose([learner._state.number(name) for name in names], wanted, rtol=1e-10, atol=1e-10)
     return following
 

@@ -52,7 +52,7 @@ def give(learner, way, u, y, weight):
         (EvolvingLinearLearner, {"half_life": 3.0}),
     ],
 )
-def test_every_way_takes_the_same_rows_and_leaves_the_same_bits(kind, options, loss):
+def test_every_method_accepts_the_same_rows_with_the_same_bits(kind, options, loss):
     classifies = loss in ("logistic", "squared_hinge")
     for size in SIZES:
         for what in ("row", "weight", *(() if classifies else ("target",))):
@@ -76,7 +76,7 @@ def test_every_way_takes_the_same_rows_and_leaves_the_same_bits(kind, options, l
             assert (made[0] is None) or size < 1e91, (what, size)
 
 
-def test_a_block_is_taken_where_its_rows_are_one_by_one():
+def test_a_block_is_accepted_if_its_rows_are_one_by_one():
     """Not by the largest row, target and weight of the block together: each row has its own."""
     X, y, weights = np.diag([1e44, 1.0, 1.0]), np.array([1.0, 1e80, 1.0]), np.array([1.0, 1.0, 1e80])
     options = {"loss": "squared", "fit_intercept": False}
@@ -90,7 +90,7 @@ def test_a_block_is_taken_where_its_rows_are_one_by_one():
         shuffled.learn(X * np.array([[1.0], [1e30], [1.0]]), y, weights, order=[2, 0, 1])
 
 
-def test_a_row_that_counts_for_nothing_is_in_range_or_not_as_any_other():
+def test_the_range_of_a_row_does_not_depend_on_a_weight_of_zero():
     learner = BudgetLinearLearner(2, 1.0)
     learner.learn([[1.0, 2.0]], [1.0])
     before = images(learner)
@@ -100,7 +100,7 @@ def test_a_row_that_counts_for_nothing_is_in_range_or_not_as_any_other():
         assert images(learner) == before
 
 
-def test_rows_that_are_too_large_once_they_are_scaled_take_the_whole_block_back():
+def test_rows_that_are_too_large_after_scaling_roll_the_block_back():
     """The first row sets the unit, and the second, in range as it came, is 1e90 times as long."""
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((6, 2)) * 1e-50, np.array([1.0, -2.0, 3.0, 0.5, 1.0, 1.0])
@@ -120,7 +120,7 @@ def test_rows_that_are_too_large_once_they_are_scaled_take_the_whole_block_back(
         assert images(single) == before == images(block)
 
 
-def test_a_long_row_with_a_far_target_is_cut_off_as_in_a_block():
+def test_a_long_row_with_a_far_target_is_clipped_as_in_a_block():
     """What a kernel refuses must not have moved where margins are cut off."""
     X, y = np.array([[-1e11], [9e10], [0.0], [1.2e12]]), np.array([-0.5, 0.3, 1.7, 2e42])
     one_by_one, at_once = (BudgetLinearLearner(1, 1.0, loss="huber") for _ in range(2))
@@ -138,7 +138,7 @@ def test_thresholds_of_any_size_leave_finite_models(threshold, size):
 
 
 @pytest.mark.parametrize("weight", ["much", None])
-def test_a_weight_that_is_no_number_is_refused_where_rows_fade_too(weight):
+def test_an_invalid_weight_is_refused_with_a_half_life(weight):
     learner = EvolvingLinearLearner(2, 1.0, half_life=5.0)
     with pytest.raises(InputError, match="weight"):
         learner.step_dense([1.0, 1.0], 1.0, weight)
@@ -157,7 +157,7 @@ def test_estimators_have_the_range_of_learners():
 
 
 @pytest.mark.parametrize("columns", [[0, 5], [2, 1], [-1, 0], [0, 0]])
-def test_columns_are_looked_at_before_they_are_scaled(columns):
+def test_columns_are_checked_before_scaling(columns):
     learner = BudgetLinearLearner(3, 1.0, scale_features=True, sparse=True)
     learner.learn([[1.0, 2.0, 3.0], [1.0, 0.0, 1.0]], [1.0, -1.0])
     with pytest.raises(InputError, match="indices"):

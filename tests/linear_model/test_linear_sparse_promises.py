@@ -48,7 +48,7 @@ def test_heap_and_sums_are_sound_after_any_rows(seed, online, loss):
 
 
 @pytest.mark.parametrize("d", [50, 5000])
-def test_coordinates_that_fall_and_rise_for_ever_do_not_fill_the_heap(d):
+def test_coordinates_that_fall_and_rise_forever_do_not_fill_the_heap(d):
     """On the way down every key falls in every round, so that each round pushes an entry for each coordinate."""
     n, largest = 50, 0
     learner = sparse_learner(d, 1e-3, 1e3, loss=3, step=1e-3)
@@ -63,7 +63,7 @@ def test_coordinates_that_fall_and_rise_for_ever_do_not_fill_the_heap(d):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("low", [0.5, 1.0 - 2.0**-53])
-def test_coordinates_a_hair_above_the_threshold_wait_for_it(low):
+def test_coordinates_just_above_the_threshold(low):
     """Keys are cut to the leading bits of their words; of these coordinates none can be told from the new τ."""
     d, ulp = 1000, 2.0**-52
     z = 1.0 + np.arange(d) * ulp
@@ -94,7 +94,7 @@ def test_sums_do_not_drift():
     assert number(learner, "norm_2") + number(learner, "norm_2_low") == pytest.approx(math.fsum(w * w), rel=1e-12)
 
 
-def test_sums_are_made_anew_in_rounds_fixed_by_t():
+def test_sums_are_computed_again_in_fixed_rounds():
     for t, anew in ((PERIOD - 1, False), (PERIOD, True), (2 * PERIOD, True), (2 * PERIOD + 1, False)):
         learner = sparse_learner(3, 0.5, 10.0)
         learner.step([0], [1.0], 1.0)
@@ -117,7 +117,7 @@ def test_low_parts_are_kept():
     assert number(learner, "norm_2_low") != 0
 
 
-def test_a_feature_a_million_times_larger_is_carried():
+def test_a_feature_a_million_times_larger():
     rng = np.random.default_rng(6)
     d, n = 100, 5000
     rows = sparse_rows(rng, n, d, 0.1)
@@ -277,7 +277,7 @@ def test_bad_input_is_refused_before_anything_is_changed(what, words, alone):
 
 
 @pytest.mark.slow
-def test_a_start_does_not_touch_its_memory():
+def test_a_new_learner_does_not_touch_its_memory():
     """Ten million coordinates are 320 MB of address space; what is used of it is what rows touch."""
     code = (
         "import resource\n"

@@ -15,7 +15,7 @@ from longterm.constraints import ElasticNetBudget, OnFirst
 from longterm.errors import SnapshotError
 from longterm.learners import AFTRL, AdaGradAOGD, AdaptiveAFTRL, AdaptivePenalisedFTRL, MahdaviOGD, PenalisedFTRL
 from longterm.linear_model import BudgetLinearLearner
-from longterm.linear_model._memory import Average
+from longterm.linear_model._average import Average
 from longterm.linear_model._settings import Settings
 from longterm.losses import LeastSquares, Logistic
 from longterm.sets import Box, Product
@@ -270,7 +270,7 @@ def test_badly_scaled_rows_overflow_nothing(rule, loss):
 
 @pytest.mark.parametrize("of", [False, True])
 @pytest.mark.parametrize("loss", ["logistic", "squared"])
-def test_a_learner_goes_on_from_a_snapshot_and_from_a_pickle_bit_for_bit(tmp_path, of, loss):
+def test_a_learner_continues_from_a_snapshot_and_from_a_pickle_bit_for_bit(tmp_path, of, loss):
     X, y = rows_and_labels(n=3000, regression=loss == "squared")
     whole = learner_for("a-ftrl", loss=loss, sparse=of, seed=5)
     part = learner_for("a-ftrl", loss=loss, sparse=of, seed=5)
@@ -292,3 +292,14 @@ def test_a_damaged_snapshot_is_refused(tmp_path):
     path.write_bytes(data)
     with pytest.raises(SnapshotError):
         BudgetLinearLearner.load(path)
+
+
+def test_predictions_are_signs_of_margins_or_margins():
+    X, y = rows_and_labels(50)
+    classifier, regressor = BudgetLinearLearner(7, 5.0), BudgetLinearLearner(7, 5.0, loss="squared")
+    classifier.learn(X, y)
+    regressor.learn(X, 3.0 + y)
+    np.testing.assert_array_equal(classifier.predict(X), np.where(classifier.margins(X) > 0, 1.0, -1.0))
+    np.testing.assert_array_equal(regressor.predict(X.tolist()), regressor.margins(X))
+    assert classifier.predict(np.zeros((0, 7))).shape == (0,)
+    assert set(classifier.predict(sparse.csr_array(X))) == {-1.0, 1.0}

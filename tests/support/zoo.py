@@ -351,9 +351,11 @@ def hint_learners(problem: Problem) -> dict[str, Learner[Any]]:
 
 def recent_learners(problem: Problem) -> dict[str, Learner[Any]]:
     """Return the learners from Yu, Lee and Lee on."""
+    # Many cuts bring small eigenvalues together, and rounding decides which of two eigenvectors is cut by.
+    few = 3 if isinstance(problem.constraint, PositiveSemidefinite) else None
     lighter = Penalty(lambda u: 0.3 * u**2, lambda u: 0.6 * u, strong_convexity=0.6)
     made: dict[str, Learner[Any]] = {
-        "hedged cuts": HedgedCuts.for_problem(problem),
+        "hedged cuts": HedgedCuts.for_problem(problem, cuts=few),
         "hedged cuts, bank": HedgedCuts.for_problem(problem, bank=0.1, meta="adapt-ml-prod", cuts=1, path=1.0),
         "Yu–Lee–Lee": YuLeeLee.for_problem(problem, rates="published"),
         "Yu–Lee–Lee, hard, sharp": YuLeeLee.for_problem(problem, hard=True, rates="sharp"),

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 import pickle
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from array import array
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -43,12 +44,14 @@ Row = tuple[NDArray[np.int64], FloatArray]
 """Columns, increasing, and the values there."""
 
 
-def _sorted_row(columns: Iterable[int], x: Mapping[Hashable, Any]) -> Row:
+def _sorted_row(columns: Collection[int], x: Mapping[Hashable, Any]) -> Row:
     """Return the row of a dictionary. Raise InputError for a value that is no number."""
-    for name, value in x.items():
-        if not isinstance(value, int | float | np.number):
-            raise InputError("x", f"{name!r} is {value!r:.40}", "Give numbers: encode texts first")
-    places, values = np.array(tuple(columns), dtype=np.int64), np.array(tuple(x.values()), dtype=np.float64)
+    try:
+        values = np.frombuffer(array("d", x.values()))
+    except TypeError:
+        name = next(name for name, value in x.items() if not isinstance(value, int | float | np.number))
+        raise InputError("x", f"{name!r} is {x[name]!r:.40}", "Give numbers: encode texts first") from None
+    places = np.fromiter(columns, np.int64, len(columns))
     order = np.argsort(places)
     return places[order], values[order]
 
@@ -115,7 +118,7 @@ class _RiverModel:
             _sorted_row(range(len(x)), x)  # raises before a name is added
             if not add:  # a name that was never learned has weight 0
                 known = {name: value for name, value in x.items() if name in columns}
-                return _sorted_row(map(columns.__getitem__, known), known)
+                return _sorted_row([columns[name] for name in known], known)
             for name in x:
                 columns.setdefault(name, len(columns))
             self._grow()

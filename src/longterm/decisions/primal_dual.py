@@ -14,13 +14,13 @@ cost and M = 1/ρ. Then
 
 where opt is the best mixture (or policy) that keeps the budget on average.
 
-*Proof.* Let τ be the last round in which everything is affordable. Primal: Σ_{t≤τ} r_t(a_t) ≥ Σ_{t≤τ} [r_t(ξ) −
-⟨λ_t, ĉ_t(ξ) − ρ⟩] + Σ_{t≤τ} ⟨λ_t, ĉ_t(a_t) − ρ⟩ − E_P for each ξ. Dual: the second sum is at least max_λ ⟨λ,
-Σ_{t≤τ} (ĉ_t − ρ)⟩ − E_D. If τ < T some budget has less than 1 left, so λ = e_i/ρ gives at least (ρT − 1 − ρτ)/ρ = T −
-τ − 1/ρ. If τ = T take λ = 0. i.i.d.: ξ = the optimal mixture has E ĉ(ξ) ≤ ρ, and (r_t, c_t) is independent of λ_t and
-of {t ≤ τ}. So the first sum is at least E[τ]·opt in expectation, and opt ≤ 1 pays for T − τ. Any sequence: mix ξ with
-the free action, ρ and 1 − ρ. Then ĉ ≤ ρ in every round, the first sum is at least ρ Σ_{t≤τ} r_t(ξ), and T − τ ≥
-ρ Σ_{t>τ} r_t(ξ). ∎ Expectations need no concentration.
+*Proof.* Let 1 … τ be the rounds before the first in which something is not affordable. Primal: Σ_{t≤τ} r_t(a_t) ≥
+Σ_{t≤τ} [r_t(ξ) − ⟨λ_t, ĉ_t(ξ) − ρ⟩] + Σ_{t≤τ} ⟨λ_t, ĉ_t(a_t) − ρ⟩ − E_P for each ξ. Dual: the second sum is at least
+max_λ ⟨λ, Σ_{t≤τ} (ĉ_t − ρ)⟩ − E_D. If τ < T some budget has less than 1 left, so λ = e_i/ρ gives at least (ρT − 1 −
+ρτ)/ρ = T − τ − 1/ρ. If τ = T take λ = 0. i.i.d.: ξ = the optimal mixture has E ĉ(ξ) ≤ ρ, and (r_t, c_t) is
+independent of λ_t and of {t ≤ τ}. So the first sum is at least E[τ]·opt in expectation, and opt ≤ 1 pays for T − τ.
+Any sequence: mix ξ with the free action, ρ and 1 − ρ. Then ĉ ≤ ρ in every round, the first sum is at least ρ Σ_{t≤τ}
+r_t(ξ), and T − τ ≥ ρ Σ_{t>τ} r_t(ξ). ∎ Expectations need no concentration.
 
 Without stopping, with floors, or without a free action: M = 2/s with s the Slater margin (`slater`). By the same lines,
 in expectation, reward ≥ T·opt − E and the violation of each budget is ≤ s·E in units of the rules, E = E_P + E_D.

@@ -105,7 +105,7 @@ READ_OFF: Mapping[str, Mapping[str, Mapping[str, float]]] = {
         "Convex OGD": {"regret": 11_000, LOGGED: -98},
     },
 }
-"""Figures 3 and 4 at the last round, read off by eye. Figure 4 sums g over the logged rounds only."""
+"""Figures 3 and 4 at the last round, read off by eye. Figure 4 is consistent with a sum of g over logged rounds."""
 
 
 def _budgeted(name: str, options: Options) -> ExperimentSpec:

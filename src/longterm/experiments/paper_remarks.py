@@ -82,7 +82,7 @@ def _on_budgets(result: Result) -> Iterator[Remark]:
         if LOGGED in result.measures:
             yield Remark(
                 "note",
-                "Figure 4 sums g only over the rounds at which the paper logged it, t = 8, 16, 32, …, T. That sum is "
+                "Figure 4 is consistent with a sum of g over logged rounds only, t = 8, 16, 32, …, T. That sum is "
                 f"{_last(ours, LOGGED)} for A-OGD and {_last(theirs, LOGGED)} for Convex OGD; the sums over all rounds "
                 f"are {_last(ours, 'signed_violation')} and {_last(theirs, 'signed_violation')}. Both are drawn.",
             )

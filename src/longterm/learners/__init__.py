@@ -25,7 +25,7 @@ from longterm.learners.inner import AdaGradDiagonal, AdaGradNorm, AdaptiveInner,
 from longterm.learners.latest_cut import LatestCut
 from longterm.learners.lewa import LEWA
 from longterm.learners.mahdavi_no_violation import NoViolationMahdaviOGD
-from longterm.learners.mahdavi_ogd import MahdaviOGD, smallest_root, twice
+from longterm.learners.mahdavi_ogd import MahdaviOGD
 from longterm.learners.mirror_prox import MirrorProx
 from longterm.learners.movement_budget import MovementBudget
 from longterm.learners.multiplier import Multiplier
@@ -139,8 +139,6 @@ __all__ = [
     "YuNeely",
     "every_learner",
     "observe",
-    "smallest_root",
-    "twice",
 ]
 
 

@@ -46,6 +46,7 @@ class AdaGradAOGDState(NamedTuple):
     round: Array
     x: Array
     square_sum: Array
+    """S, shape (..., 1), or (..., d) where every coordinate has its step."""
     largest_gradient: Array
     dual: MultiplierState
 
@@ -82,6 +83,8 @@ class AdaGradAOGD(Learner[AdaGradAOGDState]):
     enclosing_set: Set
     dual: Multiplier
 
+    finds_unit: ClassVar[bool] = True
+    """True if M_t is the unit of θ_t; else it is 1."""
     name: ClassVar[str] = "adagrad_aogd"
     title: ClassVar[str] = "AdaGrad A-OGD"
     drifting: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
@@ -113,33 +116,42 @@ class AdaGradAOGD(Learner[AdaGradAOGDState]):
 
     def theorem_after(self, problem: Problem, state: AdaGradAOGDState) -> Mapping[str, FloatArray]:
         c = problem.constants
-        primal, T = np.sqrt(2 * as_numbers(state.square_sum)) * c.diameter, as_numbers(state.round) - 1
+        primal, T = np.sqrt(2 * as_numbers(state.square_sum[..., 0])) * c.diameter, as_numbers(state.round) - 1
         unit = state.largest_gradient
         regret, violation = self.dual.terms(primal, c.constraint_bound, problem, T, state.dual, unit)
         return {REGRET: regret, SIGNED: violation}
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> AdaGradAOGDState:
         x = self.initial_x(batch_shape, xp, dtype)
-        zero = xp.zeros(x.shape[:-1], dtype=x.dtype)
-        return AdaGradAOGDState(xp.asarray(1, dtype=xp.int64), x, zero, zero, self.dual.start(1, x))
+        zero, squares = xp.zeros(x.shape[:-1], dtype=x.dtype), xp.zeros_like(self.squares(x))
+        return AdaGradAOGDState(xp.asarray(1, dtype=xp.int64), x, squares, zero, self.dual.start(1, x))
 
     def update(self, state: AdaGradAOGDState, feedback: Feedback) -> AdaGradAOGDState:
         xp = namespace(state.x)
         descent = feedback.loss_gradient + state.multiplier * feedback.constraint_gradient
-        square_sum = state.square_sum + dot(descent, descent)
+        square_sum = state.square_sum + self.squares(descent)
         largest = xp.maximum(state.largest_gradient, norm(feedback.loss_gradient))
-        eta = self.enclosing_set.diameter / positive_or_one(xp.sqrt(2 * square_sum))
+        eta = self.widths(state.x) / positive_or_one(xp.sqrt(2 * square_sum))
+        values, unit = as_column(feedback.constraint), largest if self.finds_unit else None
         return AdaGradAOGDState(
             round=state.round + 1,
-            x=self.enclosing_set.project(state.x - as_column(eta) * descent),
+            x=self.enclosing_set.project(state.x - eta * descent),
             square_sum=square_sum,
             largest_gradient=largest,
-            dual=self.dual.ascend(state.dual, state.round, as_column(feedback.constraint), largest),
+            dual=self.dual.ascend(state.dual, state.round, values, unit),
         )
+
+    def squares(self, descent: Array) -> Array:
+        """Return ‖d‖², shape (..., 1)."""
+        return as_column(dot(descent, descent))
+
+    def widths(self, x: Array) -> Array:
+        """Return Δ, for decisions like x."""
+        return self.enclosing_set.diameter
 
     def report(self, state: AdaGradAOGDState) -> dict[str, Array]:
         return {
             "multiplier": as_reported(state.multiplier),
-            "square_sum": state.square_sum,
+            "square_sum": as_reported(state.square_sum),
             "largest_gradient": state.largest_gradient,
         }

@@ -19,42 +19,26 @@ Not promised: feasibility in a single round, a small Σ [g(x_t)]₊.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, as_column, namespace
+from longterm._arrays import Array, FloatArray, like
 from longterm._validate import Hyper
 from longterm.errors import InputError
-from longterm.learners.base import Learner
-from longterm.learners.feedback import Feedback
-from longterm.learners.multiplier import Multiplier, MultiplierState
+from longterm.learners.adagrad_aogd import AdaGradAOGD, AdaGradAOGDState
+from longterm.learners.multiplier import Multiplier
 from longterm.learners.prox_learner import as_reported
 from longterm.problems import Problem
-from longterm.sets import Box, Set
-from longterm.theory.bounds import REGRET, SIGNED, horizons_of
+from longterm.sets import Box
+from longterm.theory.bounds import REGRET, SIGNED, NoTheoremError, horizons_of
 from longterm.theory.step_sums import power_sum
 
 
-class DiagonalAdaGradAOGDState(NamedTuple):
-    """(t, x_t, Σ_{s<t} d_{s,k}² for each k) and the multiplier."""
-
-    round: Array
-    x: Array
-    square_sums: Array
-    dual: MultiplierState
-
-    @property
-    def multiplier(self) -> Array:
-        """λ_t, shape (..., 1)."""
-        return self.dual.multiplier
-
-
 @dataclass(frozen=True, eq=False)
-class DiagonalAdaGradAOGD(Learner[DiagonalAdaGradAOGDState]):
+class DiagonalAdaGradAOGD(AdaGradAOGD):
     """A-OGD on a box with a step for each coordinate.
 
     Parameters
@@ -79,20 +63,17 @@ class DiagonalAdaGradAOGD(Learner[DiagonalAdaGradAOGDState]):
     (array([-1.  ,  0.04]), 0.013)
     """
 
-    enclosing_set: Set
-    dual: Multiplier
-    widths: tuple[float, ...] = field(init=False, repr=False)
-    """Δ_k of each coordinate k."""
-
+    finds_unit: ClassVar[bool] = False
     name: ClassVar[str] = "diagonal_adagrad_aogd"
     title: ClassVar[str] = "Diagonal AdaGrad A-OGD"
     promises: ClassVar[Mapping[str, str]] = {REGRET: "O(T^max(β, 1/2))", SIGNED: "O(T^(1−β/2))"}
+
+    drifting: ClassVar[tuple[Mapping[str, Any], ...]] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.enclosing_set, Box):
             what = f"is a {type(self.enclosing_set).__name__}, and coordinates can only move alone in a box"
             raise InputError("enclosing_set", what, "Use a Box, or A-OGD with AdaGrad-norm steps on other sets")
-        validate.set_frozen(self, widths=tuple((self.enclosing_set.upper - self.enclosing_set.lower).tolist()))
 
     @classmethod
     def for_problem(cls, problem: Problem, *, beta: Hyper = 2 / 3, theta_0: Hyper | None = None) -> DiagonalAdaGradAOGD:
@@ -134,22 +115,18 @@ class DiagonalAdaGradAOGD(Learner[DiagonalAdaGradAOGDState]):
         weight = theta_0 * (power_sum(T, beta) + 1)
         return {REGRET: regret, SIGNED: np.sqrt(2 * weight * (regret + c.loss_range * T))}
 
-    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> DiagonalAdaGradAOGDState:
-        x = self.initial_x(batch_shape, xp, dtype)
-        return DiagonalAdaGradAOGDState(xp.asarray(1, dtype=xp.int64), x, xp.zeros_like(x), self.dual.start(1, x))
+    def theorem_after(self, problem: Problem, state: AdaGradAOGDState) -> Mapping[str, FloatArray]:
+        raise NoTheoremError("its theorem is not about a state", "Leave the state out")
 
-    def update(self, state: DiagonalAdaGradAOGDState, feedback: Feedback) -> DiagonalAdaGradAOGDState:
-        xp = namespace(state.x)
-        descent = feedback.loss_gradient + state.multiplier * feedback.constraint_gradient
-        square_sums = state.square_sums + descent**2
-        eta = xp.asarray(self.widths, dtype=state.x.dtype) / xp.sqrt(2 * xp.where(square_sums > 0, square_sums, 1.0))
-        return DiagonalAdaGradAOGDState(
-            round=state.round + 1,
-            x=self.enclosing_set.project(state.x - eta * descent),
-            square_sums=square_sums,
-            dual=self.dual.ascend(state.dual, state.round, as_column(feedback.constraint)),
-        )
+    def squares(self, descent: Array) -> Array:
+        """Return d_k² of every coordinate k."""
+        return descent**2
 
-    def report(self, state: DiagonalAdaGradAOGDState) -> dict[str, Array]:
+    def widths(self, x: Array) -> Array:
+        """Return Δ_k of every coordinate k, for decisions like x."""
+        box = cast(Box, self.enclosing_set)
+        return like(box.upper - box.lower, x)
+
+    def report(self, state: AdaGradAOGDState) -> dict[str, Array]:
         theta, mu = self.dual.steps(state.round, state.x)
         return {"multiplier": as_reported(state.multiplier), "theta": theta, "mu": mu}

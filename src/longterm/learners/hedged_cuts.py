@@ -1,43 +1,47 @@
-"""Hedged cuts: several step sizes share one gradient and one cut (ours; relatives are named in `docs/hedged_cuts.md`).
+"""Hedged cuts: experts with several step sizes share one gradient and one cut (ours; see `docs/hedged_cuts.md`).
 
-Experts k = 0 … K−1 with steps c_kΔ/√S_t, c_k = ½·4^{−k}, all at one start; x_t = Σ_k p_{t,k} x^k_t is played. With
+Experts k = 0 … K−1 have steps c_kΔ/√S_t, c_k = ½·4^{−k}, and one start; x_t = Σ_k p_{t,k} x^k_t is played. With
 n_t = ∇f_t(x_t), S_t = Σ_{s≤t} ‖n_s‖² and the linearised constraints ĝ_j(z) = g_{t,j}(x_t) + ⟨∇g_{t,j}(x_t), z − x_t⟩,
 
     y = x^k_t − (c_kΔ/√S_t) n_t                                                       (no step while S_t = 0)
     `cuts` times:  v_j = [ĝ_j(y)]₊,  u = Σ_j v_j ∇ĝ_j,  y ← Π_B( y − (‖v‖²/‖u‖²) u );             x^k_{t+1} = y
     L_k ← L_k + ⟨n_t, x^k_t − x_t⟩,   p_{t+1} from L by AdaHedge (`learners.meta`)
 
-A g that is fixed is known before round 1, and is looked at: the start is the centre of B cut until it keeps g, and
-before every second cut ĝ is taken at the experts' mixture Σ_k p_{t+1,k} y^k instead of x_t (for affine g the same).
-Each cut projects onto a half-space that holds every x* with g_t(x*) ≤ 0, because a linearisation lies below g and
-v ≥ 0: the squared distance to x* falls by d² ≥ ‖v‖²/L². ĝ is affine, so the experts' mixture inherits the cut.
+A fixed g is known before round 1 (`query=False`: it is not). Then the start is the centre of B, cut until it satisfies
+g. After the first cut, ĝ is taken at the mixture Σ_k p_{t+1,k} y^k (for affine g at each y), each y is projected onto
+its half-space and the one of the cut before (or of the face of B that it was put back to) together, and cuts go on
+until Σ_k p_{t+1,k} d_k ≤ Δ/(50t), where d_k is the distance of y^k from its half-space; at most `cuts` times.
 
-Needs: value and one subgradient of f_t and of each g_{t,j} at x_t, and of a fixed g at the mixture (`look=False`:
-not); no horizon, no bound on gradients, no multiplier, no projection onto {g ≤ 0}. Of the constants it uses Δ alone.
-Guarantees, against x* with g_t(x*) ≤ 0 in every round, g_t fixed or not (proof: `docs/hedged_cuts.md`), with
-ℓ_T = Σ_t ‖n_t‖²/S_t ≤ 1 + ln(S_T/S_1), ‖Σ_j v_j ∇g_j‖ ≤ L‖v‖, Γ_T AdaHedge's sum of mixability gaps:
+Needs: value and one subgradient of f_t and of each g_{t,j} at x_t, and of a fixed g at other points. No horizon, no
+bound on gradients, no multiplier, no projection onto {g ≤ 0}. Of the constants it uses Δ alone.
+Guarantees, against x* with g_t(x*) ≤ 0 in every round (proof: `docs/hedged_cuts.md`), with
+ℓ_T = Σ_t ‖n_t‖²/S_t ≤ 1 + ln(S_T/S_1), ‖Σ_j v_j ∇g_j‖ ≤ L‖v‖, and Γ_T AdaHedge's sum of mixability gaps:
 
     Σ f_t(x_t) − f_t(x*)  ≤ 1.5 Δ√S_T + 2Γ_T ≤ (1.5 + √ln K) Δ√S_T + (4/3 ln K + 2) Δ max‖n_t‖
-    Σ [g_t(x_t)]₊         ≤ LΔ √( T (K + 2Σc √(Tℓ_T) + Σc² ℓ_T) ) + max c G_gΔ √(Tℓ_T)           = Õ(T^{3/4})
-    Σ [g_t(x_t)]₊²        ≤ 2L²Δ² (K + 2Σc √(Tℓ_T) + Σc² ℓ_T) + 2 max c² G_g²Δ² ℓ_T              = Õ(√T)
+    Σ [g_t(x_t)]₊         ≤ LΔ √( T (K + 2Σc √(Tℓ_T) + Σc² ℓ_T) ) + max c G_gΔ √(Tℓ_T)
+    Σ [g_t(x_t)]₊²        ≤ 2L²Δ² (K + 2Σc √(Tℓ_T) + Σc² ℓ_T) + 2 max c² G_g²Δ² ℓ_T
+
+If ln(S_T/S_1) = O(log T), the last two are Õ(T^{3/4}) and Õ(√T). For a fixed g, Σ [g(x_t)]₊ is besides at most
+[g(x_1)]₊ + (LΔ/50)(1 + ln T) + D·N, where N counts the rounds that needed more than `cuts` cuts. For affine g with a
+Slater point, or on a polyhedron B, it is Õ(√T) for every `cuts`.
 
 Against u_t that move, each feasible in its round, with a path Σ‖u_t − u_{t−1}‖ ≤ P: 1.5 becomes the least of
-(½ + P/Δ)/c_k + c_k and K becomes K(1 + 2P/Δ); `path` adds experts with longer steps: regret of order √(T(1 + P)).
+(½ + P/Δ)/c_k + c_k and K becomes K(1 + 2P/Δ). `path` adds experts with longer steps: regret of order √(T(1 + P)).
 
-`bank` β > 0 relaxes the cut of constraint j by β[−Σ_{s≤t} g_{s,j}(x_s)]₊, so that slack rounds pay for others: the
-regret line stays, the second line holds for the **long-term** violation, and the hard violation has no bound.
-Where the losses are declared σ-strongly convex one expert more has y = x^k_t − (n_t + σ(x^k_t − x_t))/(σt), and the
-meta rule is Adapt-ML-Prod, which loses C√V + C' to that expert, V = Σ⟨n_t, x^k_t − x_t⟩². Besides the first line (with
+`bank` β > 0 relaxes the cut of constraint j by β[−Σ_{s≤t} g_{s,j}(x_s)]₊, so that slack in some rounds offsets others.
+The regret line stays, the second line holds for the **long-term** violation, and the hard violation has no bound.
+If the losses are declared σ-strongly convex, one more expert has y = x^k_t − (n_t + σ(x^k_t − x_t))/(σt), and the meta
+rule is Adapt-ML-Prod, which loses C√V + C' to that expert, V = Σ⟨n_t, x^k_t − x_t⟩². Besides the first line (with
 another meta term) the regret is at most ((G_f + σΔ)²/(2σ))(1 + ln T) + C√V + C' − σV/(2G_f²) = O(log T), where C and C'
-grow as ln ln T; its moves are added to the lines of the violation, which stay those of the other experts. That expert
-alone: regret (G_f²/(2σ))(1 + ln T), Σ [g]₊² = O(ln T).
-Not promised: anything against x* that is feasible on average only (a test shows linear regret); for `bank` a regret
+grow as ln ln T. Its moves are added to the lines of the violation, which stay those of the other experts. That expert
+alone (`steps="strongly convex"`): regret (G_f²/(2σ))(1 + ln T), Σ [g]₊² = O(ln T).
+Not promised: anything against x* that is feasible on average only (a test shows linear regret). For `bank` a regret
 against such an x* is open.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -51,22 +55,23 @@ from longterm._arrays import (
     Array,
     FloatArray,
     all_below_if_concrete,
+    any_true,
     as_column,
     as_float,
     clamp_to_divisor,
-    dot,
     dots,
-    expand_last,
-    least_divisor,
     like,
     namespace,
+    repeat_while,
     times_table,
     to_numpy,
+    where_rows,
 )
 from longterm._validate import Hyper
 from longterm.constraints import Constraint
 from longterm.errors import InputError
 from longterm.learners.base import Learner
+from longterm.learners.cuts import Cutter, cut_by_affine, cut_by_one, cut_jointly
 from longterm.learners.feedback import Feedback
 from longterm.learners.feedback_check import OnBrokenBound
 from longterm.learners.meta import AdaHedge, AdaptMLProd, Meta, MetaName, rule_called
@@ -77,27 +82,31 @@ from longterm.theory.bounds import HARD, LONG_TERM, REGRET, SQUARED, NoTheoremEr
 
 ONE = validate.frozen(np.ones(1))
 """The weight of a single constraint."""
-AT_FIRST = 200
-"""Cuts of the start by a g that is known, at most."""
-
-
-_Onto = Callable[[Array, int], Array | None]
-"""From points (K, ..., d) and the number of the cut to where it takes them; None where it would move none of them."""
+MOST_CUTS = 30
+"""The default of `cuts` for a fixed constraint. Few rounds need more than five."""
+TOLERANCE = 0.02
+"""Cuts by a fixed constraint stop at a distance of this share of Δ/t."""
+START_CUTS = 200
+"""The most cuts of the start by a fixed constraint."""
 
 
 class HedgedCutsState(NamedTuple):
-    """(t, x_t, x^k_t, what the meta rule remembers, S_{t−1}, Σ‖n_s‖²/S_s, Σ g_j for `bank`)."""
+    """(t, x_t), the experts, the memory of the meta rule, and sums."""
 
     round: Array
     x: Array
     experts: Array
-    """(..., K, d)."""
+    """x^k_t, shape (..., K, d)."""
     memory: Array
-    """(..., n)."""
+    """The memory of the meta rule, shape (..., n)."""
     square_sum: Array
+    """S_{t−1} of the steps."""
     log_sum: Array
+    """Σ ‖n_s‖²/S_s so far."""
     totals: Array
-    """(..., m) with `bank`, else (..., 0)."""
+    """Σ g_j so far, shape (..., m) with `bank`, else (..., 0)."""
+    limited: Array
+    """The number of rounds that needed more than `cuts` cuts by a fixed g."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,20 +120,20 @@ class HedgedCuts(Learner[HedgedCutsState]):
     factors : tuple of float
         c_k, one expert each.
     constraints : int
-        m: 1 cuts with the maximum's subgradient, more with all of them at once.
+        m: one constraint is cut with the maximum's subgradient, several with all of them at once.
     cuts : int
-        How often an expert is cut and put back into B each round, at least once.
+        The number of cuts a round, the most of them if `known` is given. At least one.
     bank : float or array
-        β: how much of the slack so far may be spent; 0 for the hard violation.
+        β, the share of the slack so far that may be spent. 0 for the hard violation.
     meta : Meta
-        How the experts are weighed.
+        The weights of the experts.
     sigma : float or array
         σ > 0 adds an expert with steps 1/(σt), the last one.
     path : float
-        P: `bound` speaks of the regret against points u_1, u_2, … with Σ‖u_t − u_{t−1}‖ ≤ P, each feasible in its
-        round; 0 is the best fixed decision. The rule does not read it.
+        P, for `bound`: the path Σ‖u_t − u_{t−1}‖ of comparators that are feasible in their rounds. 0 is the best fixed
+        decision. The rule does not read it.
     known : Constraint, optional
-        The fixed g, where it may be looked at before it is played: for the start, and for each cut after the first.
+        The fixed g, which may be evaluated at points that are not played.
 
     Examples
     --------
@@ -135,7 +144,7 @@ class HedgedCuts(Learner[HedgedCutsState]):
     >>> problem = doubly_stochastic(4)
     >>> trace = run(problem, HedgedCuts.for_problem(problem), RandomPermutations(4), 1000)
     >>> round(float(trace.hard_violation[-1]), 2)
-    0.16
+    0.25
     """
 
     enclosing_set: Set
@@ -152,8 +161,8 @@ class HedgedCuts(Learner[HedgedCutsState]):
     title: ClassVar[str] = "Hedged cuts"
     promises: ClassVar[Mapping[str, str]] = {
         REGRET: "O(√T), O(log T)",
-        HARD: "O(T^(3/4)), O(√(T log T))",
-        SQUARED: "O(√T), O(log T)",
+        HARD: "Õ(T^(3/4)), Õ(√T) for a fixed affine g",
+        SQUARED: "Õ(√T); O(log T) with steps='strongly convex'",
     }
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"bank": 0.1}, {"steps": "strongly convex"})
     drifting: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"path": 5.0})
@@ -178,34 +187,32 @@ class HedgedCuts(Learner[HedgedCutsState]):
         bank: Hyper = 0.0,
         meta: MetaName | None = None,
         path: float = 0.0,
-        look: bool = True,
+        query: bool = True,
     ) -> HedgedCuts:
-        """Hedged cuts: no constants, no horizon, no projection; the learner to start with.
+        """Start with this learner: it needs no constants, no horizon and no projection.
 
         Parameters
         ----------
         problem : Problem
             Gives B, the number of constraints and, for strongly convex steps, σ.
         steps : {"universal", "convex", "strongly convex"}
-            c_kΔ/√S_t, and 1/(σt) besides where σ > 0; only the first; only the second.
+            c_kΔ/√S_t, and 1/(σt) besides if σ > 0; only the first; only the second.
         experts : int
             K, with step factors ½, ⅛, 1/32, …
         cuts : int, optional
-            Cuts a round; the theorem needs one. Left out, 5 for one fixed constraint, whose cuts are cheap, else 3.
+            Cuts a round. The theorem needs one. Left out, 3, and at most 30 by a fixed constraint.
         bank : float or array
-            Let slack rounds pay for others: for the long-term violation. 0.1 is a good value.
+            The share of the slack so far that may be spent, for the long-term violation. 0.1 is a good value.
         meta : {"adahedge", "adapt-ml-prod"}, optional
-            How the experts are weighed; left out, by the second where one of them has steps 1/(σt).
+            The weights of the experts. Left out, the second if one of them has steps 1/(σt).
         path : float
-            The path Σ‖u_t − u_{t−1}‖ of moving comparators to be ready for: adds experts with longer steps.
-        look : bool
-            Whether a g that is fixed may be looked at where nobody has played yet; without, what is told is all that
-            is known of it.
+            The path Σ‖u_t − u_{t−1}‖ of moving comparators to be ready for. It adds experts with longer steps.
+        query : bool
+            Whether a fixed g may be evaluated at points that are not played.
         """
         c, count, P = problem.constants, problem.constraint.count, validate.non_negative_scalar("path", path)
-        fixed = not problem.constraint.parameters
-        known = problem.constraint if look and fixed else None
-        cuts = (5 if count == 1 and fixed else 3) if cuts is None else cuts
+        known = problem.constraint if query and not problem.constraint.parameters else None
+        cuts = (3 if known is None else MOST_CUTS) if cuts is None else cuts
         if steps not in ("convex", "universal"):
             sigma = require_strong_convexity(problem, steps)
             return cls(problem.enclosing_set, (), count, cuts, bank, sigma=sigma, known=known)
@@ -224,12 +231,12 @@ class HedgedCuts(Learner[HedgedCutsState]):
 
     @cached_property
     def experts(self) -> int:
-        """K, that one included."""
+        """The number K of experts, that one included."""
         return len(self.factors) + self.curved
 
-    @cached_property  # not a field: those are one value per learner
+    @cached_property  # not a field: an array field holds one value per learner
     def _rows(self) -> tuple[FloatArray, FloatArray]:
-        """c_k, 0 for steps 1/(σt); and 1 for those, else 0."""
+        """The c_k, 0 for steps 1/(σt), and a mask of the experts with steps 1/(σt)."""
         factors = np.asarray([*self.factors, *([0.0] if self.curved else [])])
         return factors, (np.arange(len(factors)) == len(self.factors)).astype(np.float64)
 
@@ -250,16 +257,16 @@ class HedgedCuts(Learner[HedgedCutsState]):
         if problem.constraint.count != self.constraints:
             what = f"was made for {self.constraints} constraints, {problem.name!r} has {problem.constraint.count}"
             raise InputError("learner", what, "Build it from the problem: HedgedCuts.for_problem(problem)")
-        if self.known is not None and not self._looks_at(problem.constraint):
-            what = f"looks at another constraint than that of {problem.name!r}"
+        if self.known is not None and not self._is_known(problem.constraint):
+            what = f"knows another constraint than that of {problem.name!r}"
             raise InputError("learner", what, "Build it from the problem: HedgedCuts.for_problem(problem)")
 
-    def _looks_at(self, constraint: Constraint) -> bool:
-        """Whether that is the g that is known, as far as can be seen from the start and the centre of B."""
+    def _is_known(self, constraint: Constraint) -> bool:
+        """Return whether that is the known g, judged by its values at the start and at the centre of B."""
         if constraint is self.known or constraint.parameters:
             return constraint is self.known
-        places = np.stack([self._start[0], np.asarray(self.enclosing_set.centre, dtype=np.float64)])
-        ours, theirs = (np.asarray(g.values(places)) for g in (self.known, constraint))  # type: ignore[union-attr]
+        points = np.stack([self._start[0], np.asarray(self.enclosing_set.centre, dtype=np.float64)])
+        ours, theirs = (np.asarray(g.values(points)) for g in (self.known, constraint))  # type: ignore[union-attr]
         return bool(np.allclose(ours, theirs, rtol=1e-9, atol=0.0))
 
     def require(self, feedback: Feedback, x: Array, t: int | None, on_broken_bound: OnBrokenBound) -> None:
@@ -272,86 +279,94 @@ class HedgedCuts(Learner[HedgedCutsState]):
 
     def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
         T, c = horizons_of(rounds, self.batch_shape), problem.constants
-        G = c.loss_gradient_bound
         if not self.factors:
             return self._strongly_convex(problem, T)
         if not isinstance(self.meta, AdaHedge):
-            why = "Adapt-ML-Prod's theorem is about what happened"
+            why = "Adapt-ML-Prod's theorem depends on what happened"
             raise NoTheoremError(why, "Ask after the run: bound(problem, rounds, state=trace.state)")
-        # Before the run S_T ≤ G²T is all that is known; the violation depends on Σ‖n‖²/S, so it is bounded afterwards.
-        log = np.log(self.experts)
-        spread = self.of_experts(c.diameter).min() + np.sqrt(log)
-        return {REGRET: spread * c.diameter * G * np.sqrt(T) + (4 / 3 * log + 2) * c.diameter * G}
+        # Before the run S_T ≤ G²T is all that is known. The violation depends on Σ‖n‖²/S, so it is bounded afterwards.
+        log, scale = np.log(self.experts), c.diameter * c.loss_gradient_bound
+        spread = self.expert_regret(c.diameter).min() + np.sqrt(log)
+        return {REGRET: spread * scale * np.sqrt(T) + (4 / 3 * log + 2) * scale}
 
-    def of_experts(self, diameter: float) -> FloatArray:
-        """(½ + P/Δ)/c_k + c_k: what an expert with steps c_kΔ/√S_t loses to the comparator, in Δ√S_T."""
+    def expert_regret(self, diameter: float) -> FloatArray:
+        """Return (½ + P/Δ)/c_k + c_k, the regret of experts with steps c_kΔ/√S_t in units of Δ√S_T."""
         factors = np.asarray(self.factors)
         return np.asarray((0.5 + self.path / diameter) / factors + factors)
 
     def theorem_after(self, problem: Problem, state: HedgedCutsState) -> Mapping[str, FloatArray]:
-        c, T = problem.constants, _numbers(state.round) - 1
-        if not self.factors:
-            return self._strongly_convex(problem, T)
-        S, log, memory = _numbers(state.square_sum), _numbers(state.log_sum), _numbers(state.memory)
-        factors, wide = np.asarray(self.factors), c.diameter
-        # Whatever k: the regret is what was lost to expert k, and what expert k lost.
-        lost = self.of_experts(wide) * wide * np.sqrt(S)[..., None]
-        to_them = np.broadcast_to(self.meta.regret(memory), (*S.shape, self.experts)) if self.experts > 1 else 0 * lost
-        regret = np.min(lost + to_them[..., : len(factors)], axis=-1)
-        L, reach = self._joint(problem), factors.max() * c.constraint_gradient_bound * wide
+        T = _numbers(state.round) - 1
+        bounds = self._mixed_experts(problem, T, state) if self.factors else self._strongly_convex(problem, T)
+        if self.known is None:
+            return bounds
+        fixed = self._fixed_constraint(problem, T, _numbers(state.limited))
+        return {measure: np.minimum(bound, fixed.get(measure, bound)) for measure, bound in bounds.items()}
+
+    def _mixed_experts(self, problem: Problem, T: FloatArray, state: HedgedCutsState) -> Mapping[str, FloatArray]:
+        """Return the bounds (a) and (b) of `docs/hedged_cuts.md`."""
+        c, memory = problem.constants, _numbers(state.memory)
+        S, log = _numbers(state.square_sum), _numbers(state.log_sum)
+        factors, diameter = np.asarray(self.factors), c.diameter
+        # For every k the regret is the loss to expert k plus the regret of expert k.
+        own = self.expert_regret(diameter) * diameter * np.sqrt(S)[..., None]
+        meta = np.broadcast_to(self.meta.regret(memory), (*S.shape, self.experts)) if self.experts > 1 else 0 * own
+        regret = np.min(own + meta[..., : len(factors)], axis=-1)
+        L, reach = self._joint_bound(problem), factors.max() * c.constraint_gradient_bound * diameter
         cut = len(factors) + 2 * factors.sum() * np.sqrt(T * log) + (factors**2).sum() * log
-        cut = cut + 2 * self.experts * self.path / wide
+        cut = cut + 2 * self.experts * self.path / diameter
         moves, squares = reach * np.sqrt(T * log), reach**2 * log
         if self.curved:
-            alone, away, away_squared = self._of_curved(problem, T, shared=True)
+            alone, away, away_squared = self._curved_expert(problem, T, shared=True)
             if self.path == 0 and isinstance(self.meta, AdaptMLProd):
-                # −(σ/2)‖x_t − x^k_t‖² ≤ −(σ/(2G²))⟨n_t, x_t − x^k_t⟩² pays for the root in what was lost to it.
-                paid = np.asarray(self.sigma) / (2 * c.loss_gradient_bound**2) * self.meta.squares(memory)[..., -1]
-                regret = np.minimum(regret, alone + to_them[..., -1] - paid)
-            cut = cut + 1 + (2 * away + away_squared / wide) / wide
+                # −(σ/2)‖x_t − x^k_t‖² ≤ −(σ/(2G²))⟨n_t, x_t − x^k_t⟩² offsets the root in the loss to it.
+                offset = np.asarray(self.sigma) / (2 * c.loss_gradient_bound**2) * self.meta.squares(memory)[..., -1]
+                regret = np.minimum(regret, alone + meta[..., -1] - offset)
+            cut = cut + 1 + (2 * away + away_squared / diameter) / diameter
             moves = moves + c.constraint_gradient_bound * away
             squares = squares + c.constraint_gradient_bound**2 * away_squared
-        violation = L * wide * np.sqrt(T * cut) + moves
-        if np.any(np.asarray(self.bank) > 0):
+        violation = L * diameter * np.sqrt(T * cut) + moves
+        if self.totals_kept:
             return {REGRET: regret, LONG_TERM: violation}
-        return {REGRET: regret, HARD: violation, SQUARED: 2 * (L * wide) ** 2 * cut + 2 * squares}
+        return {REGRET: regret, HARD: violation, SQUARED: 2 * (L * diameter) ** 2 * cut + 2 * squares}
 
-    def _of_curved(self, problem: Problem, T: FloatArray, *, shared: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Of steps 1/(σt): the regret on f_t, or on its quadratic lower bound at x_t; Σ η‖·‖ and Σ η²‖·‖² at most."""
+    def _curved_expert(
+        self, problem: Problem, T: FloatArray, *, shared: bool
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return, for steps η = 1/(σt), the regret on f_t (shared: on its lower bound at x_t), Σ η‖·‖ and Σ η²‖·‖²."""
         c, sigma = problem.constants, np.asarray(self.sigma)
         G = c.loss_gradient_bound + (sigma * c.diameter if shared else 0.0)
         harmonic = 1 + np.log(np.maximum(T, 1))
         return G**2 / (2 * sigma) * harmonic, G / sigma * harmonic, 2 * (G / sigma) ** 2 + 0 * harmonic
 
     def _strongly_convex(self, problem: Problem, T: FloatArray) -> Mapping[str, FloatArray]:
-        c, L = problem.constants, self._joint(problem)
-        regret, away, away_squared = self._of_curved(problem, T, shared=False)
+        """Return the bounds of the expert with steps 1/(σt) alone."""
+        c, L = problem.constants, self._joint_bound(problem)
+        regret, away, away_squared = self._curved_expert(problem, T, shared=False)
         moved = c.diameter**2 + 2 * c.diameter * away + away_squared
         squared = 2 * L**2 * moved + 2 * c.constraint_gradient_bound**2 * away_squared
-        if np.any(np.asarray(self.bank) > 0):
+        if self.totals_kept:
             return {REGRET: regret, LONG_TERM: np.sqrt(T * squared)}
         return {REGRET: regret, HARD: np.sqrt(T * squared), SQUARED: squared}
 
-    def _joint(self, problem: Problem) -> float:
-        """L with ‖Σ_j v_j ∇g_j‖ ≤ L‖v‖."""
+    def _fixed_constraint(self, problem: Problem, T: FloatArray, limited: FloatArray) -> Mapping[str, FloatArray]:
+        """Return the bound (d) of `docs/hedged_cuts.md`, for a fixed g."""
+        c, g = problem.constants, problem.constraint
+        first = max(float(np.max(g.values(self._start[0]))), 0.0)
+        unit = TOLERANCE * self._joint_bound(problem) * c.diameter
+        violation = first + unit * (1 + np.log(np.maximum(T, 1))) + c.constraint_bound * limited
+        squared = first**2 + unit**2 * np.pi**2 / 6 + c.constraint_bound**2 * limited
+        return {HARD: violation, LONG_TERM: violation, SQUARED: squared}
+
+    def _joint_bound(self, problem: Problem) -> float:
+        """Return L with ‖Σ_j v_j ∇g_j‖ ≤ L‖v‖."""
         return problem.constants.constraint_gradient_bound if self.constraints == 1 else problem.joint_gradient_bound
 
     @cached_property
-    def _looks(self) -> bool:
-        """Whether g, known, has other linearisations elsewhere."""
-        return self.known is not None and not self.known.is_affine
-
-    @cached_property
-    def _seen_everywhere(self) -> bool:
-        """Whether g, known, is its own linearisation, and cut as it is."""
-        return self.known is not None and self.known.is_affine and not self.totals_kept
-
-    @cached_property
     def _start(self) -> tuple[FloatArray, ...]:
-        """The centre of B, cut where it stands until it keeps g; in a tuple, as an array is one value per learner."""
+        """The centre of B, cut until it satisfies a known g. In a tuple, as an array field is one value per learner."""
         B, g = self.enclosing_set, self.known
         x = np.asarray(B.centre, dtype=np.float64)
-        for _ in range(0 if g is None else AT_FIRST):
+        for _ in range(0 if g is None else START_CUTS):
             excess, normal = g.squared_excess(x)  # type: ignore[union-attr]
             square = max(float(normal @ normal), np.finfo(np.float64).tiny)
             if excess**2 <= square * (ROUNDING * B.diameter) ** 2:
@@ -359,165 +374,174 @@ class HedgedCuts(Learner[HedgedCutsState]):
             x = B.project(x - excess / square * normal)
         return (x,)
 
+    @cached_property
+    def _cuts_each_point(self) -> bool:
+        """Whether a known g is affine and not relaxed, so that it can be evaluated at the points themselves."""
+        return self.known is not None and self.known.is_affine and not self.totals_kept
+
+    @cached_property
+    def totals_kept(self) -> int:
+        """The number of sums Σ g_j in the state: those that `bank` needs."""
+        return self.constraints if np.any(np.asarray(self.bank) > 0) else 0
+
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> HedgedCutsState:
-        x = self.initial_x(batch_shape, xp, dtype)
-        x = xp.broadcast_to(xp.asarray(self._start[0], dtype=x.dtype), x.shape)
+        x = self.broadcast(self._start[0], batch_shape, xp, dtype)
         shape, K = tuple(x.shape[:-1]), self.experts
         experts = xp.broadcast_to(x[..., None, :], (*shape, K, x.shape[-1]))
         zero = xp.zeros(shape, dtype=x.dtype)
         memory = self.meta.start(xp.zeros((*shape, K), dtype=x.dtype))
         totals = xp.zeros((*shape, self.totals_kept), dtype=x.dtype)
-        return HedgedCutsState(xp.asarray(1, dtype=xp.int64), x, experts, memory, zero, zero, totals)
-
-    @property
-    def totals_kept(self) -> int:
-        """How many sums Σ g_j the state keeps: those that `bank` needs."""
-        return self.constraints if np.any(np.asarray(self.bank) > 0) else 0
-
-    def ask(self, state: HedgedCutsState) -> Array:
-        return state.x
+        return HedgedCutsState(xp.asarray(1, dtype=xp.int64), x, experts, memory, zero, zero, totals, zero)
 
     def update(self, state: HedgedCutsState, feedback: Feedback) -> HedgedCutsState:
         x, gradient = state.x, feedback.loss_gradient
         square = dots(gradient, gradient)
         square_sum = state.square_sum + square
         divisor = clamp_to_divisor(square_sum)  # while S is 0 so is the gradient, and any step will do
-        totals = self.with_round(state.totals, feedback)
-        ahead, memory, weights = _front(state.experts) - x, state.memory, None
+        totals = self.add_round(state.totals, feedback)
+        away, memory, weights, limited = _experts_first(state.experts) - x, state.memory, None, state.limited
         if self.experts > 1:
-            losses = dots(ahead, gradient)
+            losses = dots(away, gradient)
             memory = self.meta.update(memory, losses if losses.ndim == 1 else namespace(x).moveaxis(losses, 0, -1))
             weights = self.meta.weights(memory)
-        ahead = self._stepped(ahead, state.round, divisor, gradient)
-        y = self._cut(ahead, x, totals, feedback, weights, look=self._looks)
+        y = x + self._stepped(away, state.round, divisor, gradient)
+        cutter = self._cutter(x, totals, feedback)
+        if self.known is None:
+            y = self._cut(y, cutter)
+        else:
+            y, unfinished = self._cut_until_satisfied(y, cutter, totals, weights, as_float(state.round, x))
+            limited = limited + unfinished
+        experts = _experts_last(y)
         return HedgedCutsState(
             round=state.round + 1,
-            x=_mixed(weights, y),
-            experts=y,
+            x=_mixture(weights, experts),
+            experts=experts,
             memory=memory,
             square_sum=square_sum,
             log_sum=state.log_sum + square / divisor,
             totals=totals,
+            limited=limited,
         )
 
-    def moved(self, experts: Array, t: Array, square_sum: Array, x: Array, totals: Array, feedback: Feedback) -> Array:
-        """The experts (..., K, d) after round t, whoever else had a part in x: for learners with other experts, too."""
-        ahead = self._stepped(_front(experts) - x, t, square_sum, feedback.loss_gradient)
-        return self._cut(ahead, x, totals, feedback)
+    def move(self, experts: Array, t: Array, square_sum: Array, x: Array, totals: Array, feedback: Feedback) -> Array:
+        """Return the experts (..., K, d) after round t, for learners that mix them with others."""
+        away = self._stepped(_experts_first(experts) - x, t, square_sum, feedback.loss_gradient)
+        return _experts_last(self._cut(x + away, self._cutter(x, totals, feedback)))
 
-    def _stepped(self, ahead: Array, t: Array, square_sum: Array, gradient: Array) -> Array:
-        """From x + `ahead`, experts first, a step of each; again as seen from x."""
+    def _stepped(self, away: Array, t: Array, square_sum: Array, gradient: Array) -> Array:
+        """Return the experts' positions relative to x after a step of each, from those before it, experts first."""
         xp = namespace(gradient)
-        factors, curved = self._rows
-        factors = like(factors, gradient)
+        factors, curved = (like(row, gradient) for row in self._rows)
         if axes := square_sum.ndim:
-            factors = xp.reshape(factors, (-1, *(1,) * axes))
+            factors, curved = (xp.reshape(row, (-1, *(1,) * axes)) for row in (factors, curved))
         steps = factors * (self.enclosing_set.diameter / xp.sqrt(square_sum))
         if self.curved:
-            curved = like(curved, gradient)
-            curved = xp.reshape(curved, (-1, *(1,) * axes)) if axes else curved
-            share = curved / as_float(t, gradient)  # learners of a fleet have rounds of their own
+            share = curved / as_float(t, gradient)  # the learners of a fleet may be in different rounds
             steps = steps + share / like(self.sigma, gradient)
-            ahead = ahead * as_column(1 - share) if self.factors else ahead  # its gradient is n + σ(x^k − x)
-        return ahead - as_column(steps) * gradient
+            away = away * as_column(1 - share) if self.factors else away  # its gradient is n + σ(x^k − x)
+        return away - as_column(steps) * gradient
 
-    def with_round(self, totals: Array, feedback: Feedback) -> Array:
-        """Σ g_j with this round, where they are kept."""
+    def add_round(self, totals: Array, feedback: Feedback) -> Array:
+        """Return Σ g_j with this round, where the sums are kept."""
         if not totals.shape[-1]:
             return totals
         return totals + (feedback.constraint[..., None] if self.constraints == 1 else feedback.constraint_values)
 
-    def relaxed(self, values: Array, totals: Array) -> Array:
-        """g_j − β[−Σ g_j]₊, which is what is cut, from g_j of shape (..., m)."""
+    def relax(self, values: Array, totals: Array) -> Array:
+        """Return g_j − β[−Σ g_j]₊, from g_j of shape (..., m)."""
         if not totals.shape[-1]:
             return values
-        saved = namespace(values).maximum(-totals, 0.0)
-        return values - as_column(like(self.bank, values) + 0 * values[..., 0]) * saved
+        slack = namespace(values).maximum(-totals, 0.0)
+        return values - as_column(like(self.bank, values) + 0 * values[..., 0]) * slack
 
-    def _cut(
-        self, ahead: Array, x: Array, totals: Array, told: Feedback, weights: Array = None, *, look: bool = False
-    ) -> Array:
-        """From x + `ahead`, `cuts` times onto the half-space that the linearised constraints leave, and back into B.
+    def _cutter(self, x: Array, totals: Array, feedback: Feedback) -> Cutter:
+        """Return the cuts by the constraints linearised at x."""
+        if self.constraints == 1:
+            value = feedback.constraint
+            if totals.shape[-1]:
+                value = self.relax(value[..., None], totals)[..., 0]
+            return cut_by_one(x, value, feedback.constraint_gradient)
+        if self._cuts_each_point:
+            return cut_by_affine(self.known, x)  # type: ignore[arg-type]
+        values, pullback, pushforward = feedback.constraint_values, feedback.pullback, feedback.pushforward
+        assert pullback is not None  # `require` checks both
+        assert pushforward is not None
+        return cut_jointly(x, self.relax(values, totals), pullback, pushforward)
 
-        They are linearised at x; where they may be looked at, before every second cut at the experts' mixture.
-        """
-        project, half_space = self.enclosing_set.project, self._half_space if self.constraints == 1 else self._joint_cut
-        y, onto = x + ahead, half_space(x, totals, told)
-        for cut in range(self.cuts):
-            again = look and cut % 2 == 1
-            if again:
-                x = _mixed(weights, _back(y))
-                onto = half_space(x, totals, self._seen(x))
-            there = onto(y, cut if look == again else 0)
-            if there is None:
-                break  # as far as it would move them is rounding, and as far as any after it
-            y = project(there)
-        return _back(y)
+    def _cut(self, y: Array, cutter: Cutter) -> Array:
+        """Cut the points `cuts` times, each time followed by the projection onto B."""
+        for i in range(self.cuts):
+            cut = cutter(y)
+            if i > 0 and all_below_if_concrete(cut.distance(), ROUNDING * self.enclosing_set.diameter):
+                break  # this cut would move nothing, and so would those after it
+            y = self.enclosing_set.project(cut.project(y))
+        return y
 
-    def _half_space(self, x: Array, totals: Array, told: Feedback) -> _Onto:
-        """{z : g + ⟨∇g, z − x⟩ ≤ 0} of one constraint: a point's way to it is its excess times ∇g/‖∇g‖²."""
-        xp, normal, value = namespace(x), told.constraint_gradient, told.constraint
-        if totals.shape[-1]:
-            value = self.relaxed(value[..., None], totals)[..., 0]
-        offset = value - dots(normal, x)
-        square = clamp_to_divisor(dots(normal, normal))
-        way, nothing = normal / expand_last(square), ROUNDING * self.enclosing_set.diameter * xp.sqrt(square)
+    def _cut_until_satisfied(
+        self, y: Array, cutter: Cutter, totals: Array, weights: Array | None, t: Array
+    ) -> tuple[Array, Array]:
+        """Cut by a known g until the mixture satisfies it up to the tolerance; return also whether it does not."""
+        g, project, diameter = self.known, self.enclosing_set.project, self.enclosing_set.diameter
+        assert g is not None  # the caller checks it
+        tolerance = TOLERANCE * diameter / t
 
-        def onto(y: Array, cut: int) -> Array | None:
-            excess = offset + dots(y, normal)
-            if cut and all_below_if_concrete(excess, nothing):
-                return None
-            return y - as_column(xp.maximum(excess, 0.0)) * way
+        def look(y: Array) -> tuple[Any, Array]:
+            """Return the cut of the points, and whether it is still needed."""
+            here = cutter if g.is_affine else self._cutter_at(_mixture(weights, _experts_last(y)), totals)
+            cut = here(y)
+            return cut, _weighted(weights, cut.distance()) > tolerance
 
-        return onto
+        def step(loop: tuple[Any, ...]) -> tuple[Any, ...]:
+            y, outside, last, cut, needed = loop
+            outside = cut.project_within(y, last.active_normal(outside, y, ROUNDING * diameter))
+            y = where_rows(needed, project(outside), y)
+            return y, outside, cut, *look(y)
 
-    def _joint_cut(self, x: Array, totals: Array, told: Feedback) -> _Onto:
-        """{z : ⟨v, ĝ(z)⟩ ≤ 0} with v = [ĝ(y)]₊, of several constraints: a half-space for each point y."""
-        xp, least = namespace(x), least_divisor(x)
-        values, pull, push = self.relaxed(told.constraint_values, totals), told.pullback, told.pushforward
+        first = cutter(y)
+        outside = first.project(y)
+        inside = project(outside)
+        start = (inside, outside, first, *look(inside))
+        loop = repeat_while(lambda loop: any_true(loop[-1]), step, start, self.cuts - 1, y)
+        return loop[0], as_float(loop[-1], y)
 
-        def excess_along(y: Array) -> tuple[Array, Array]:
-            if self._seen_everywhere:
-                return self.known.squared_excess(y)  # type: ignore[union-attr]
-            broken = xp.maximum(values + push(y - x), 0.0)  # type: ignore[misc]
-            return dot(broken, broken), pull(broken)  # type: ignore[misc]
-
-        def onto(y: Array, cut: int) -> Array | None:
-            excess, normal = excess_along(y)
-            share = excess / xp.maximum(dot(normal, normal), least)
-            if cut == 1 and all_below_if_concrete(share * excess, (ROUNDING * self.enclosing_set.diameter) ** 2):
-                return None
-            return y - as_column(share) * normal
-
-        return onto
-
-    def _seen(self, x: Array) -> Feedback:
-        """What `_cut` reads of a feedback, at a point that is not played."""
+    def _cutter_at(self, x: Array, totals: Array) -> Cutter:
+        """Return the cuts by the known g linearised at a point that is not played."""
         g: Any = self.known
         values, pullback, pushforward = g.linearised(x)
         if self.constraints == 1:
-            return Feedback(None, values[..., 0], pullback(like(ONE, x)))
-        return Feedback(None, None, None, None, values, pullback, pushforward)
+            return self._cutter(x, totals, Feedback(None, values[..., 0], pullback(like(ONE, x))))
+        return self._cutter(x, totals, Feedback(None, None, None, None, values, pullback, pushforward))
 
     def report(self, state: HedgedCutsState) -> dict[str, Array]:
         weights = self.meta.weights(state.memory)
         return {f"weight_{k}": weights[..., k] for k in range(self.experts)}
 
 
-def _front(experts: Array) -> Array:
-    """(..., K, d) as (K, ..., d): in front, where a constraint's maps broadcast over them."""
+def _experts_first(experts: Array) -> Array:
+    """Return (..., K, d) as (K, ..., d), so that a constraint's maps broadcast over the experts."""
     return experts if experts.ndim == 2 else namespace(experts).moveaxis(experts, -2, 0)
 
 
-def _back(experts: Array) -> Array:
+def _experts_last(experts: Array) -> Array:
+    """Return (K, ..., d) as (..., K, d)."""
     return experts if experts.ndim == 2 else namespace(experts).moveaxis(experts, 0, -2)
 
 
-def _mixed(weights: Array | None, experts: Array) -> Array:
-    """Σ_k p_k x^k of (..., K, d); one expert is its own mixture."""
+def _mixture(weights: Array | None, experts: Array) -> Array:
+    """Return Σ_k p_k x^k of experts (..., K, d). A single expert has no weights."""
     if weights is None:
         return experts[..., 0, :]
     return times_table(weights, experts) if weights.ndim == 1 else (weights[..., None, :] @ experts)[..., 0, :]
+
+
+def _weighted(weights: Array | None, values: Array) -> Array:
+    """Return Σ_k p_k value_k of values (K, ...)."""
+    if weights is None:
+        return values[0, ...]
+    if weights.ndim == 1:
+        return dots(weights, values)
+    xp = namespace(values)
+    return xp.sum(weights * xp.moveaxis(values, 0, -1), axis=-1)
 
 
 def _numbers(value: Array) -> FloatArray:

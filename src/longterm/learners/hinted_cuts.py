@@ -1,17 +1,16 @@
-"""Hedged cuts with forecasts: points that follow a forecast join the experts (ours).
+"""Hedged cuts with forecasts: points along a forecast join the experts (ours).
 
 Before round t, with m_t a guess of ∇f_t(x_t) and x̄_t the mixture of the experts of `HedgedCuts` alone, points
 
-    z^i_t = x̄_t − r_i Δ m_t/‖m_t‖,   three times:  z ← Π_B( z cut by the constraint linearised at z ),      r = ½, ⅛,
-    1/32
+    z^i_t = x̄_t − r_i Δ m_t/‖m_t‖,   three times:  z ← Π_B( z cut by the constraint linearised at z ),   r = ½, ⅛, 1/32
 
-are weighed together with the experts by one AdaHedge. A fixed g is known, and is looked at before the round; of one
-that changes, the latest is taken for the next: its maximum, linearised at x_{t−1}, relaxed as `bank` has it. The
-experts themselves move as in hedged cuts. No hint (m_t = 0) leaves z^i_t = x̄_t.
-Guarantees [proved]: the regret line of hedged cuts with K + 3 in the place of K, whatever the forecasts: 2Γ_T bounds
-what is lost to each expert, and the experts' own line is about n_t and the cuts at x_t only. Useless forecasts cost a
-constant factor, √ln 7/√ln 4 = 1.18 of the meta term. That good forecasts gain is [measured]; a bound on the violation
-is [open]: it is that of the points z.
+are weighed together with the experts by one AdaHedge. A fixed g is known and evaluated at z. Of a changing g the latest
+stands for the next: its maximum, linearised at x_{t−1}, relaxed by `bank`. The experts move as in hedged cuts. No hint
+(m_t = 0) leaves z^i_t = x̄_t.
+Guarantees [proved]: the regret line of hedged cuts with K + 3 in the place of K, for any forecasts: 2Γ_T bounds the
+loss to each expert, and the experts' own line depends on n_t and the cuts at x_t only. Useless forecasts cost a
+constant factor, √ln 7/√ln 4 = 1.18 of the meta term. The gain of good forecasts is [measured]. A bound on the
+violation, which is that of the points z, is [open].
 """
 
 from __future__ import annotations
@@ -39,14 +38,12 @@ from longterm.theory.bounds import REGRET, horizons_of
 
 
 class HintedCutsState(NamedTuple):
-    """(t, x_t, experts and hinted points, AdaHedge's memory, S, Σ‖n‖²/S, Σ g_j for `bank`, m_t, the model's memory,
-    the latest g).
-    """
+    """The state of hedged cuts with K + 3 experts, m_t, the memory of the model, and the latest g."""
 
     round: Array
     x: Array
     experts: Array
-    """(..., K + 3, d)."""
+    """The experts and the hinted points, shape (..., K + 3, d)."""
     memory: Array
     square_sum: Array
     log_sum: Array
@@ -54,20 +51,20 @@ class HintedCutsState(NamedTuple):
     hint: Array
     model: Array
     latest_value: Array
-    """ĝ(0) of the latest constraint, as it was cut; what is not known yet cuts nothing."""
+    """ĝ(0) of the latest constraint, relaxed. −1 before the first."""
     latest_normal: Array
 
 
 @dataclass(frozen=True, eq=False)
 class HintedCuts(Learner[HintedCutsState]):
-    """Hedged cuts and points that follow a forecast.
+    """Hedged cuts with points along a forecast.
 
     Parameters
     ----------
     cuts : HedgedCuts
-        The learner that is helped.
+        The learner that the points join.
     constraint : Constraint or None
-        The fixed g; None where it changes.
+        The fixed g. None where it changes.
     hints : HintModel
         The forecasts.
     reaches : tuple of float
@@ -96,22 +93,22 @@ class HintedCuts(Learner[HintedCutsState]):
     def for_problem(
         cls, problem: Problem, *, hints: HintModel | None = None, experts: int = 4, bank: float = 0.0
     ) -> HintedCuts:
-        """Hedged cuts, with points that follow a forecast of the gradient among its experts.
+        """Add points along a forecast of the gradient to the experts of hedged cuts.
 
         Parameters
         ----------
         problem : Problem
             Gives B and the fixed constraint.
         hints : HintModel, optional
-            The forecasts; left out, the last gradient.
+            The forecasts. Left out, the last gradient.
         experts : int
             K.
         bank : float
-            Let slack rounds pay for others, as in `HedgedCuts`.
+            The share of the slack that may be spent, as in `HedgedCuts`.
         """
         model = LastGradient() if hints is None else hints
         known = None if problem.constraint.parameters or bank > 0 else problem.constraint
-        cuts = HedgedCuts.for_problem(problem, steps="convex", experts=experts, cuts=3, bank=bank, look=False)
+        cuts = HedgedCuts.for_problem(problem, steps="convex", experts=experts, cuts=3, bank=bank, query=False)
         return cls(cuts, known, model)
 
     @property
@@ -125,15 +122,15 @@ class HintedCuts(Learner[HintedCutsState]):
     def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
         T, c = horizons_of(rounds, self.batch_shape), problem.constants
         log = np.log(len(self.cuts.factors) + len(self.reaches))
-        spread = self.cuts.of_experts(c.diameter).min() + np.sqrt(log)
+        spread = self.cuts.expert_regret(c.diameter).min() + np.sqrt(log)
         G = c.loss_gradient_bound
         return {REGRET: spread * c.diameter * G * np.sqrt(T) + (4 / 3 * log + 2) * c.diameter * G}
 
     def theorem_after(self, problem: Problem, state: HintedCutsState) -> Mapping[str, FloatArray]:
         S, memory = (np.asarray(to_numpy(one), dtype=np.float64) for one in (state.square_sum, state.memory))
-        wide = problem.constants.diameter
-        lost = self.cuts.of_experts(wide).min() * wide * np.sqrt(S)
-        return {REGRET: lost + self.cuts.meta.regret(memory)[..., 0]}
+        diameter = problem.constants.diameter
+        own = self.cuts.expert_regret(diameter).min() * diameter * np.sqrt(S)
+        return {REGRET: own + self.cuts.meta.regret(memory)[..., 0]}
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> HintedCutsState:
         plain = self.cuts.init(batch_shape, xp=xp, dtype=dtype)
@@ -142,17 +139,14 @@ class HintedCuts(Learner[HintedCutsState]):
         model = self.hints.start(x)
         hint = self.hints.predict(model, plain.round, x)
         zero = plain.square_sum
-        nothing = xp.zeros_like(x)
+        zeros = xp.zeros_like(x)
         state = HintedCutsState(
-            plain.round, x, plain.experts, memory, zero, zero, plain.totals, hint, model, zero - 1.0, nothing
+            plain.round, x, plain.experts, memory, zero, zero, plain.totals, hint, model, zero - 1.0, zeros
         )
         return self._mixed(state, plain.experts)
 
-    def ask(self, state: HintedCutsState) -> Array:
-        return state.x
-
     def hinted(self, state: HintedCutsState, hint: Array) -> HintedCutsState:
-        """The same state with another forecast of this round, before it is asked."""
+        """Return the state with another forecast of this round, before it is asked."""
         return self._mixed(state._replace(hint=hint), state.experts[..., : len(self.cuts.factors), :])
 
     def update(self, state: HintedCutsState, feedback: Feedback) -> HintedCutsState:
@@ -160,10 +154,10 @@ class HintedCuts(Learner[HintedCutsState]):
         square = dot(gradient, gradient)
         square_sum = state.square_sum + square
         divisor = clamp_to_divisor(square_sum)
-        totals = self.cuts.with_round(state.totals, feedback)
-        experts = self.cuts.moved(state.experts[..., :K, :], state.round, divisor, x, totals, feedback)
+        totals = self.cuts.add_round(state.totals, feedback)
+        experts = self.cuts.move(state.experts[..., :K, :], state.round, divisor, x, totals, feedback)
         values = feedback.constraint[..., None] if self.cuts.constraints == 1 else feedback.constraint_values
-        latest = namespace(x).max(self.cuts.relaxed(values, totals), axis=-1) - dot(feedback.constraint_gradient, x)
+        latest = namespace(x).max(self.cuts.relax(values, totals), axis=-1) - dot(feedback.constraint_gradient, x)
         losses = dot(state.experts - x[..., None, :], gradient[..., None, :])
         model, hint = self.hints.following(state.model, state.round, feedback)
         after = state._replace(
@@ -180,12 +174,12 @@ class HintedCuts(Learner[HintedCutsState]):
         return self._mixed(after, experts)
 
     def _mixed(self, state: HintedCutsState, experts: Array) -> HintedCutsState:
-        """The points that follow the hint, and the mixture of all."""
+        """Return the state with the points along the hint and the mixture of all."""
         xp, K, project = namespace(experts), len(self.cuts.factors), self.enclosing_set.project
         weights = self.cuts.meta.weights(state.memory)
         plain = weights[..., :K]
-        sure = plain + clamp_to_divisor(0 * plain)
-        centre = (sure[..., None, :] @ experts)[..., 0, :] / xp.sum(sure, axis=-1, keepdims=True)
+        positive = plain + clamp_to_divisor(0 * plain)
+        centre = (positive[..., None, :] @ experts)[..., 0, :] / xp.sum(positive, axis=-1, keepdims=True)
         unit = self.enclosing_set.diameter * state.hint / as_column(clamp_to_divisor(norm(state.hint)))
         z = centre[..., None, :] - like(np.asarray(self.reaches), experts)[:, None] * unit[..., None, :]
         for _ in range(self.cuts.cuts):

@@ -45,20 +45,8 @@ DeltaRule = Callable[[float, float], float]
 
 
 def smallest_root(need: float, eta: float) -> float:
-    """Return the smallest δ with δ = (m + 1) G² + 2 δ² η². It falls to (m + 1) G² as T grows.
+    """Return the smallest δ with δ = (m + 1) G² + 2 δ² η², where `need` is (m + 1) G².
 
-    Parameters
-    ----------
-    need, eta : float
-        (m + 1) G² and η.
-
-    Returns
-    -------
-    float
-        δ.
-
-    Examples
-    --------
     >>> from longterm.learners.mahdavi_ogd import smallest_root
     >>> smallest_root(3.0, 1 / 6)  # δ = 3 + δ²/18: 18 δ = 54 + δ²
     3.8038475772933684
@@ -75,18 +63,7 @@ def smallest_root(need: float, eta: float) -> float:
 
 
 def twice(need: float, eta: float) -> float:
-    """Return δ = 2 (m + 1) G², the article's simple choice. It suffices exactly where a real root exists.
-
-    Parameters
-    ----------
-    need, eta : float
-        (m + 1) G² and η, which is not used.
-
-    Returns
-    -------
-    float
-        δ.
-    """
+    """Return δ = 2 (m + 1) G², the article's simple choice. It suffices exactly where a real root exists."""
     return 2 * need
 
 

@@ -1,6 +1,6 @@
-"""Rules that weigh experts by the loss of following each of them.
+"""Weights of experts from their linear losses.
 
-A rule sees ℓ_k = ⟨n_t, x^k_t − x_t⟩, so Σ_k p_k ℓ_k = 0, and keeps a few numbers for each expert.
+A rule sees ℓ_k = ⟨n_t, x^k_t − x_t⟩, so Σ_k p_k ℓ_k = 0, and remembers a few numbers for each expert.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from longterm._arrays import (
 from longterm.errors import InputError
 
 MetaName = Literal["adahedge", "adapt-ml-prod"]
-"""The rules that can be named."""
+"""The names of the rules."""
 
 
 class Meta(ABC):
-    """A rule on the probability simplex; what it remembers is one row of numbers."""
+    """A rule on the probability simplex. Its memory is one row of numbers."""
 
     @abstractmethod
     def start(self, losses: Array) -> Array:
@@ -42,7 +42,7 @@ class Meta(ABC):
 
     @abstractmethod
     def weights(self, memory: Array) -> Array:
-        """Return the weights p, shape (..., K), from memory of shape (..., n)."""
+        """Return p, shape (..., K), from memory of shape (..., n)."""
 
     @abstractmethod
     def update(self, memory: Array, losses: Array) -> Array:
@@ -50,7 +50,7 @@ class Meta(ABC):
 
     @abstractmethod
     def regret(self, memory: FloatArray) -> FloatArray:
-        """Return the bound of the regret against each expert, shape (..., K) or (..., 1)."""
+        """Return a bound on the loss against each expert so far, shape (..., K) or (..., 1)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class AdaHedge(Meta):
 
     δ_t = (1/α_t) ln Σ_k p_k e^{−α_tℓ_k} ≥ 0,  Γ_t = Γ_{t−1} + δ_t,  p_{t+1,k} ∝ e^{−α_{t+1}L_k}. While Γ = 0, α = ∞: p
     is uniform on the smallest L_k and δ_t = min L_{t−1} − min L_t. It loses at most 2Γ_T to the best expert.
-    Kept: L_k − min L, then p_k, then Γ and Σ_k e^{−α(L_k − min L)}, which the next round needs again.
+    The memory holds L_k − min L, then p_k, then Γ and Σ_k e^{−α(L_k − min L)}.
 
     Examples
     --------
@@ -85,18 +85,18 @@ class AdaHedge(Meta):
         if K == 1:
             return memory
         log = math.log(K)
-        gap, before = memory[..., 2 * K], memory[..., 2 * K + 1]  # of one learner plain numbers, which cost little
+        gap, before = memory[..., 2 * K], memory[..., 2 * K + 1]  # NumPy scalars for a single learner, which are fast
         sums = memory[..., :K] + losses
         least = min_last(sums)
         behind = sums - expand_last(least)
-        # 1/α of this round; where Γ is 0 so small that e^{−α·behind} is 1 for those who lead and 0 for the others.
-        slow = clamp_to_divisor(gap) / log
-        after = sum_last(xp.exp(behind / expand_last(-slow)))
-        # δ = Φ_α(L) − Φ_α(L + ℓ), both with that α; never below 0 but for rounding.
-        gap = gap + clamp_min(slow * xp.log(after / before) - least, 0.0)
+        # 1/α of this round. Where Γ is 0 it is so small that e^{−α·behind} is 1 for the leaders and 0 for the others.
+        scale = clamp_to_divisor(gap) / log
+        after = sum_last(xp.exp(behind / expand_last(-scale)))
+        # δ = Φ_α(L) − Φ_α(L + ℓ), both with that α. Negative by rounding only.
+        gap = gap + clamp_min(scale * xp.log(after / before) - least, 0.0)
         powers = xp.exp(behind / expand_last(clamp_to_divisor(gap) / -log))
-        whole = sum_last(powers)
-        return xp.concat([behind, powers / expand_last(whole), as_column(gap), as_column(whole)], axis=-1)
+        total = sum_last(powers)
+        return xp.concat([behind, powers / expand_last(total), as_column(gap), as_column(total)], axis=-1)
 
     def regret(self, memory: FloatArray) -> FloatArray:
         return np.asarray(2 * memory[..., -2:-1])
@@ -104,7 +104,7 @@ class AdaHedge(Meta):
 
 @dataclass(frozen=True, eq=False)
 class AdaptMLProd(Meta):
-    """Adapt-ML-Prod (Gaillard, Stoltz, van Erven 2014), its range learned by clipping: √(ln K Σ ℓ_k²) to expert k.
+    """Adapt-ML-Prod (Gaillard, Stoltz, van Erven 2014) with a range learned by clipping: √(ln K Σ ℓ_k²) to expert k.
 
     With B_t = max_{s≤t,k} |ℓ_{s,k}|, r_{t,k} = −ℓ_{t,k} B_{t−1}/B_t, V_k = Σ r_k²,
     e_k = min(1/(2B), √(ln K/(B² + V_k))): w_k ← (w_k(1 + e_k r_k))^{e_k'/e_k} from w_k = 1, and p_k ∝ e_k w_k. Then
@@ -116,14 +116,14 @@ class AdaptMLProd(Meta):
     Σ ln(1 + er)/e ≥ Σ r − e r², as |er| ≤ ½; |r_t| ≤ B_{t−1}, so Σ e_{t−1}r_t² ≤ √ln K Σ r_t²/√V_t ≤ 2√(V ln K).
     Σ_k w_k ≥ 1 besides: steps keep it, and powers take no w_k ≥ 1 below 1 and lessen no other.
     Clipping took Σ |ℓ|(1 − B_{t−1}/B_t) ≤ B. For A: e_{t−1}/e_t ≤ (B_t/B_{t−1})(1 + r_t²/(2(B_{t−1}² + V_{t−1}))). ∎
-    Kept: ln w_k, then V_k, then e_k, then p_k, then B and A.
+    The memory holds ln w_k, then V_k, then e_k, then p_k, then B and A.
 
     Examples
     --------
     >>> import numpy as np
     >>> from longterm.learners.meta import AdaptMLProd
     >>> rule, memory = AdaptMLProd(), AdaptMLProd().start(np.zeros(2))
-    >>> for _ in range(3):  # the first round only shows how large losses are
+    >>> for _ in range(3):  # the first round only sets the range
     ...     memory = rule.update(memory, np.array([-3.0, 3.0]))
     >>> rule.weights(memory).round(3)
     array([0.892, 0.108])
@@ -142,29 +142,29 @@ class AdaptMLProd(Meta):
         xp, K = namespace(memory), losses.shape[-1]
         log = math.log(max(K, 2))
         logs, squares, rates = memory[..., :K], memory[..., K : 2 * K], memory[..., 2 * K : 3 * K]
-        reach, risen = memory[..., -2], memory[..., -1]
-        farther = clamp_min(max_abs(losses), reach)
-        divisor = clamp_to_divisor(farther)
+        reach, growth = memory[..., -2], memory[..., -1]
+        scope = clamp_min(max_abs(losses), reach)
+        divisor = clamp_to_divisor(scope)
         gains = scale_rows(reach / -divisor, losses)
         squares = squares + gains * gains
         least = divisor * divisor
         after = xp.sqrt(log / xp.maximum(squares + expand_last(least), expand_last(4 * log * least)))
-        falls = where_rows(reach > 0, rates, after) / after  # as long as nothing was seen there is no rate
-        logs = (logs + xp.log1p(rates * gains)) / falls
-        powers = after * xp.exp(logs)  # Σ w is at least 1 and at most K + A/e: nothing overflows, and not all underflow
-        risen = risen + (sum_last(falls) - K)
+        ratios = where_rows(reach > 0, rates, after) / after  # before the first loss there is no rate
+        logs = (logs + xp.log1p(rates * gains)) / ratios
+        powers = after * xp.exp(logs)  # 1 ≤ Σ w ≤ K + A/e: no overflow, and not all underflow
+        growth = growth + (sum_last(ratios) - K)
         weights = powers / expand_last(sum_last(powers))
-        return xp.concat([logs, squares, after, weights, as_column(farther), as_column(risen)], axis=-1)
+        return xp.concat([logs, squares, after, weights, as_column(scope), as_column(growth)], axis=-1)
 
     def regret(self, memory: FloatArray) -> FloatArray:
         K = memory.shape[-1] // 4
         log, squares, reach = math.log(max(K, 2)), self.squares(memory), memory[..., -2:-1]
         spread = np.maximum(2 * reach, np.sqrt((reach**2 + squares) / log))
-        grown = np.log(K + memory[..., -1:] / math.e)
-        return np.asarray(2 * np.sqrt(squares * log) + grown * spread + reach)
+        logarithm = np.log(K + memory[..., -1:] / math.e)
+        return np.asarray(2 * np.sqrt(squares * log) + logarithm * spread + reach)
 
     def squares(self, memory: FloatArray) -> FloatArray:
-        """V_k, at most Σ_t ℓ_{t,k}²."""
+        """Return V_k, at most Σ_t ℓ_{t,k}²."""
         K = memory.shape[-1] // 4
         return memory[..., K : 2 * K]
 
@@ -173,7 +173,7 @@ RULES: Mapping[MetaName, Meta] = {"adahedge": AdaHedge(), "adapt-ml-prod": Adapt
 
 
 def rule_called(name: MetaName) -> Meta:
-    """Return the rule of that name."""
+    """Return the rule of that name. Raise if there is none."""
     if name not in RULES:
         raise InputError("meta", f"{name!r} is not known", f"Choose from {sorted(RULES)}")
     return RULES[name]

@@ -1,4 +1,4 @@
-"""Optimistic descent on loss and weighted violation, with forecasts of both gradients.
+"""Optimistic descent on the loss and the weighted violation, with forecasts of both gradients.
 
 With guesses m^f_t of ∇f_t(x_t) and m^g_t of ∇[g_t]₊(x_t), Q_t the violation so far, κ = 2^{−3/4} Δ and C = 5.11 Δ:
 
@@ -6,8 +6,8 @@ With guesses m^f_t of ∇f_t(x_t) and m^g_t of ∇[g_t]₊(x_t), Q_t the violati
     d_t = ∇f_t(x_t) + w_t ∇[g_t]₊(x_t),     y_{t+1} = Π_B( y_t − η_t d_t )
     S_t = S_{t−1} + ‖d_t − m^f_t − w_t m^g_t‖²,   Q_t = Q_{t−1} + [g_t(x_t)]₊,   ω = min( 1/(4C√(E + 4G_g²)), ln 2/D )
 
-E starts at G_g²; once Σ ‖∇[g]₊ − m^g‖² is above it, E grows fourfold and Q = S = 0: a new epoch, y is kept. m^g comes
-from a model of the ∇[g_t]₊ so far; where g is fixed it is known, and m^g_t = ∇[g]₊(y_t). No hint is longer than G_g.
+E starts at G_g². Once Σ ‖∇[g]₊ − m^g‖² exceeds it, E grows fourfold and Q = S = 0: a new epoch that keeps y. m^g comes
+from a model of the ∇[g_t]₊ so far. A fixed g is known, and m^g_t = ∇[g]₊(y_t). Hints are cut to length G_g.
 Guarantees, against x* with g_t(x*) ≤ 0 in every round, summed over the epochs i of T_i rounds, with E^f_i =
 Σ ‖∇f_t − m^f_t‖² in it and θ_i = (G_f/G_g)/ω_i; n = O(ln E^g) epochs, E^f and E^g the sums over all rounds:
 
@@ -19,8 +19,9 @@ Proof. In an epoch Φ(Q) = θ(e^{ωQ} − 1) has Φ(Q_t) − Φ(Q_{t−1}) ≤ 2
 √E^f + w√E^g with w = θω e^{ωQ_T} by Minkowski. In the epoch E^g ≤ E + 4G_g² (the last round may pass E), so
 Cω√E^g ≤ ¼ and ¼θe^{ωQ_T} + regret ≤ C√E^f + θ/2: first e^{ωQ_T} ≥ 1, then regret ≥ −F T_i. √ε = 10^{−6} G_f is
 counted in √E^f. ∎
-The rule follows the abstract of Lekeufack and Jordan (2024); steps, constants and proof are ours. At the kink of [g]₊ a
-guess of the wrong sign is wrong by ‖∇g‖: forecasts of g pay away from the boundary only.
+The rule follows the abstract of Lekeufack and Jordan (2024). Steps, constants and proof are ours. At the kink of [g]₊ a
+guess of the wrong sign has error ‖∇g‖, so forecasts of g help only away from the boundary.
+It is no `Surrogate`: the weight is set before x_t is played, and an epoch resets price and step together.
 """
 
 from __future__ import annotations
@@ -56,13 +57,13 @@ from longterm.sets import Set
 from longterm.theory.bounds import HARD, REGRET, NoTheoremError
 
 TINY = 1e-12
-"""ε as a share of G_f²."""
+"""The ε of the steps as a share of G_f²."""
 OF_STEPS = 5.11
-"""C as a multiple of Δ."""
+"""The constant C as a multiple of Δ."""
 
 
 class OptimisticCOCOState(NamedTuple):
-    """(t, x_t, y_t, m^f_t, m^g_t, what the models remember), then the numbers of the epoch and of those before it."""
+    """(t, x_t, y_t, m^f_t, m^g_t), the memories of the two models, then the sums of this epoch and of earlier ones."""
 
     round: Array
     x: Array
@@ -72,26 +73,26 @@ class OptimisticCOCOState(NamedTuple):
     memory: Array
     constraint_memory: Array
     errors: Array
-    """S_{t−1}."""
+    """S_{t−1} of the steps."""
     violation: Array
-    """Q_{t−1}."""
+    """Q_{t−1} of the weight."""
     loss_errors: Array
-    """E^f of this epoch so far."""
+    """E^f in this epoch so far."""
     constraint_errors: Array
-    """Σ ‖∇[g]₊ − m^g‖², of all epochs."""
+    """Σ ‖∇[g]₊ − m^g‖² over all epochs."""
     level: Array
-    """E, the errors of hints that this epoch is made for."""
+    """E, the errors of the hints that this epoch is made for."""
     rounds: Array
-    """Of this epoch so far."""
-    lost: Array
-    """The regret's line, of the epochs before."""
-    broken: Array
-    """The violation's line, of the epochs before."""
+    """The rounds of this epoch so far."""
+    past_regret: Array
+    """The bound on the regret of earlier epochs."""
+    past_violation: Array
+    """The bound on the violation of earlier epochs."""
 
 
 @dataclass(frozen=True, eq=False)
 class OptimisticCOCO(Learner[OptimisticCOCOState]):
-    """Descent on loss and weighted violation that steps on forecasts of both gradients first.
+    """Descent on the loss and the weighted violation, with a first step along forecasts of both gradients.
 
     Parameters
     ----------
@@ -102,9 +103,9 @@ class OptimisticCOCO(Learner[OptimisticCOCOState]):
     constraint_bound : float
         D.
     loss_range : float
-        F, which `bound` reads; the rule does not.
+        F, for `bound`. The rule does not read it.
     hints, constraint_hints : HintModel
-        The forecasts of ∇f_t and of ∇[g_t]₊; the second is not read where `constraint` is given.
+        The forecasts of ∇f_t and of ∇[g_t]₊. The second is not used if `constraint` is given.
     constraint : Constraint, optional
         The fixed g.
 
@@ -154,16 +155,17 @@ class OptimisticCOCO(Learner[OptimisticCOCOState]):
     def for_problem(
         cls, problem: Problem, *, hints: HintModel | None = None, constraint_hints: HintModel | None = None
     ) -> OptimisticCOCO:
-        """Descent on loss and weighted violation, with forecasts of both gradients.
+        """Descend on the loss and the weighted violation, with forecasts of both gradients.
 
         Parameters
         ----------
         problem : Problem
             Gives B, the bounds and the fixed constraint.
         hints : HintModel, optional
-            The forecasts of the loss's gradient; left out, the last one.
+            The forecasts of the loss's gradient. Left out, the last one.
         constraint_hints : HintModel, optional
-            Those of the violation's gradient. Left out, the fixed constraint's own, or the last one where it changes.
+            The forecasts of the violation's gradient. Left out, that of the fixed constraint, or the last one if it
+            changes.
         """
         c = problem.constants
         known = problem.constraint if constraint_hints is None and not problem.constraint.parameters else None
@@ -187,23 +189,23 @@ class OptimisticCOCO(Learner[OptimisticCOCOState]):
         return self.constraint_size
 
     def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
-        why = "it is about the errors of the forecasts"
+        why = "it depends on the errors of the forecasts"
         raise NoTheoremError(why, "Ask after the run: bound(problem, rounds, state=trace.state)")
 
     def theorem_after(self, problem: Problem, state: OptimisticCOCOState) -> Mapping[str, FloatArray]:
-        names = ("loss_errors", "level", "rounds", "lost", "broken")
-        errors, level, rounds, lost, broken = (
+        names = ("loss_errors", "level", "rounds", "past_regret", "past_violation")
+        errors, level, rounds, past_regret, past_violation = (
             np.asarray(to_numpy(getattr(state, name)), dtype=np.float64) for name in names
         )
-        regret, violation = self._lines(errors, level, rounds)
-        return {REGRET: lost + regret, HARD: broken + violation}
+        regret, violation = self._epoch_bounds(errors, level, rounds)
+        return {REGRET: past_regret + regret, HARD: past_violation + violation}
 
     def _growth(self, level: Array) -> Array:
-        """Return ω, the rate at which the price grows with the violation."""
+        """Return ω, the rate at which the weight grows with the violation."""
         steep = 4 * OF_STEPS * self.enclosing_set.diameter * namespace(level).sqrt(level + 4 * self.constraint_size**2)
         return 1 / clamp_min(steep, self.constraint_bound / math.log(2))
 
-    def _lines(self, errors: Array, level: Array, rounds: Array) -> tuple[Array, Array]:
+    def _epoch_bounds(self, errors: Array, level: Array, rounds: Array) -> tuple[Array, Array]:
         """Return the terms of an epoch in the two bounds."""
         xp, omega = namespace(level), self._growth(level)
         theta = self.loss_size / self.constraint_size / omega
@@ -214,15 +216,12 @@ class OptimisticCOCO(Learner[OptimisticCOCOState]):
         y = self.initial_x(batch_shape, xp, dtype)
         t, zero = xp.asarray(1, dtype=xp.int64), xp.zeros(y.shape[:-1], dtype=y.dtype)
         memory, constraint_memory = self.hints.start(y), self.constraint_hints.start(y)
-        hint, about = self.hints.predict(memory, t, y), self._foreseen(constraint_memory, t, y)
-        models = (hint, about, memory, constraint_memory)
+        hint, constraint_hint = self.hints.predict(memory, t, y), self._constraint_hint(constraint_memory, t, y)
+        models = (hint, constraint_hint, memory, constraint_memory)
         start = OptimisticCOCOState(
             t, y, y, *models, zero, zero, zero, zero, zero + self.constraint_size**2, *[zero] * 3
         )
-        return start._replace(x=self._stepped(start, hint, about))
-
-    def ask(self, state: OptimisticCOCOState) -> Array:
-        return state.x
+        return start._replace(x=self._step(start, hint, constraint_hint))
 
     def hinted(
         self, state: OptimisticCOCOState, hint: Array | None = None, constraint_hint: Array | None = None
@@ -230,24 +229,24 @@ class OptimisticCOCO(Learner[OptimisticCOCOState]):
         """Return the state with other forecasts of this round, before it is asked."""
         first = state.hint if hint is None else hint
         second = state.constraint_hint if constraint_hint is None else self._shortened(constraint_hint)
-        return state._replace(x=self._stepped(state, first, second), hint=first, constraint_hint=second)
+        return state._replace(x=self._step(state, first, second), hint=first, constraint_hint=second)
 
     def update(self, state: OptimisticCOCOState, feedback: Feedback) -> OptimisticCOCOState:
         xp, x = namespace(state.x), state.x
         normal = as_column(xp.astype(feedback.constraint > 0, x.dtype)) * feedback.constraint_gradient
-        y = self._stepped(state, feedback.loss_gradient, normal)
-        wrong, wrong_about = feedback.loss_gradient - state.hint, normal - state.constraint_hint
-        both = wrong + as_column(self._weight(state)) * wrong_about
+        y = self._step(state, feedback.loss_gradient, normal)
+        loss_error, constraint_error = feedback.loss_gradient - state.hint, normal - state.constraint_hint
+        both = loss_error + as_column(self._weight(state)) * constraint_error
         errors, violation = state.errors + dot(both, both), state.violation + xp.maximum(feedback.constraint, 0.0)
-        loss_errors = state.loss_errors + dot(wrong, wrong)
-        constraint_errors = state.constraint_errors + dot(wrong_about, wrong_about)
+        loss_errors = state.loss_errors + dot(loss_error, loss_error)
+        constraint_errors = state.constraint_errors + dot(constraint_error, constraint_error)
         rounds, level = state.rounds + 1, state.level
-        # At most 4G_g² are added in a round and E ≥ G_g²: twice fourfold is always enough.
+        # A round adds at most 4G_g², and E ≥ G_g²: growing fourfold twice is always enough.
         raised = xp.where(
             constraint_errors > 4 * level, 16 * level, xp.where(constraint_errors > level, 4 * level, level)
         )
         over = raised > level
-        regret, broken = self._lines(loss_errors, level, rounds)
+        regret, broken = self._epoch_bounds(loss_errors, level, rounds)
         zero = xp.zeros_like(level)
         memory, hint = self.hints.following(state.memory, state.round, feedback)
         constraint_memory = self.constraint_hints.update(state.constraint_memory, state.round, normal)
@@ -256,7 +255,7 @@ class OptimisticCOCO(Learner[OptimisticCOCOState]):
             x=x,
             anchor=y,
             hint=hint,
-            constraint_hint=self._foreseen(constraint_memory, state.round + 1, y),
+            constraint_hint=self._constraint_hint(constraint_memory, state.round + 1, y),
             memory=memory,
             constraint_memory=constraint_memory,
             errors=xp.where(over, zero, errors),
@@ -265,38 +264,38 @@ class OptimisticCOCO(Learner[OptimisticCOCOState]):
             constraint_errors=constraint_errors,
             level=raised,
             rounds=xp.where(over, zero, rounds),
-            lost=state.lost + xp.where(over, regret, zero),
-            broken=state.broken + xp.where(over, broken, zero),
+            past_regret=state.past_regret + xp.where(over, regret, zero),
+            past_violation=state.past_violation + xp.where(over, broken, zero),
         )
-        return after._replace(x=self._stepped(after, after.hint, after.constraint_hint))
+        return after._replace(x=self._step(after, after.hint, after.constraint_hint))
 
     def _weight(self, state: OptimisticCOCOState) -> Array:
-        """Return w_t, the price of the constraint."""
+        """Return w_t, the weight of the constraint."""
         growth = self._growth(state.level) * state.violation
         return self.loss_size / self.constraint_size * namespace(growth).exp(growth)
 
-    def _stepped(self, state: OptimisticCOCOState, loss: Array, constraint: Array) -> Array:
-        """Return the step from y_t along both directions."""
+    def _step(self, state: OptimisticCOCOState, loss: Array, constraint: Array) -> Array:
+        """Step from y_t along both directions."""
         size = 2**-0.75 * self.enclosing_set.diameter
         eta = size / namespace(state.anchor).sqrt(state.errors + TINY * self.loss_size**2)
         return self.enclosing_set.project(
             state.anchor - as_column(eta) * (loss + as_column(self._weight(state)) * constraint)
         )
 
-    def _foreseen(self, memory: Array, t: Array, y: Array) -> Array:
-        """Return m^g_t: the gradient of a fixed g at y_t, else the forecast of the model."""
+    def _constraint_hint(self, memory: Array, t: Array, y: Array) -> Array:
+        """Return m^g_t: that of a fixed g at y_t, else the model's."""
         if self.constraint is None:
             return self._shortened(self.constraint_hints.predict(memory, t, y))
         xp, (values, pullback, _) = namespace(y), self.constraint.linearised(y)
         if self.constraint.count == 1:
-            worst, normal = values[..., 0], pullback(xp.ones_like(values))
+            maximum, normal = values[..., 0], pullback(xp.ones_like(values))
         else:
-            worst, index = max_with_index(values, resolution(y) * self.constraint_bound)
+            maximum, index = max_with_index(values, resolution(y) * self.constraint_bound)
             normal = self.constraint.gradient_of(y, index)
-        return as_column(xp.astype(worst > 0, y.dtype)) * normal
+        return as_column(xp.astype(maximum > 0, y.dtype)) * normal
 
     def _shortened(self, hint: Array) -> Array:
-        """Return the forecast shortened to the length G_g, which is nearer to any gradient."""
+        """Shorten the hint to G_g, which brings it nearer to any gradient."""
         reach = self.constraint_size / clamp_to_divisor(norm(hint))
         return hint * as_column(namespace(hint).minimum(reach, 1.0))
 

@@ -153,7 +153,7 @@ class EvolvingLinearLearner(BudgetLinearLearner):
             raise InputError("indices", "are not all columns", f"Use 0 … {self._settings.dimension - 1}")
         if indices.shape != values.shape:
             raise InputError("indices", f"has shape {indices.shape}, the values {values.shape}", "Give pairs")
-        return float(values @ self._state.x(indices)) + self.intercept
+        return float(values @ self._state.x(indices)) + self._state.number("intercept") + self._level
 
     def _is_plain(self, label: float, rows: Any) -> bool:
         return self._half_life is None and super()._is_plain(label, rows)

@@ -81,19 +81,25 @@ def push(heap, size, word):
 
 @exact
 def sink(heap, size, hole, word):
-    """Put a word in place of entry `hole` and let it sink."""
-    while True:
-        first = ARITY * hole + 1
-        if first >= size:
-            break
-        least = first
-        for child in range(first + 1, min(first + ARITY, size)):
-            if heap[child] < heap[least]:
-                least = child
+    """Put a word in place of entry `hole` and let it sink. The least of four children is found without branches."""
+    first = ARITY * hole + 1
+    while first + ARITY <= size:
+        left = first + int64(heap[first + 1] < heap[first])
+        right = first + 2 + int64(heap[first + 3] < heap[first + 2])
+        least = right if heap[right] < heap[left] else left
         if word <= heap[least]:
             break
         heap[hole] = heap[least]
         hole = least
+        first = ARITY * hole + 1
+    else:
+        least = first
+        for child in range(first + 1, size):
+            if heap[child] < heap[least]:
+                least = child
+        if first < size and heap[least] < word:
+            heap[hole] = heap[least]
+            hole = least
     heap[hole] = word
 
 

@@ -14,7 +14,7 @@ from numba import int64, uint64
 
 from longterm.linear_model.kernels.aftrl import begin_round, end_round
 from longterm.linear_model.kernels.compile import exact, use
-from longterm.linear_model.kernels.heap import KEY_SHARE, PERIOD, SLACK, add, push, raise_threshold, rebuild, word_of
+from longterm.linear_model.kernels.heap import KEY_SHARE, PERIOD, SLACK, add, push, raise_threshold, rebuild
 from longterm.linear_model.kernels.layout import RESIDUAL, WEIGHTS
 from longterm.linear_model.kernels.round import clip
 
@@ -52,26 +52,33 @@ def row_loop(digest: str) -> Callable[..., None]:
 
 @exact
 def add_row(s, vector, heap, bits, data, indices, first, last, slope, threshold):
-    """Add slope · u to z, and update the heap and the sums."""
+    """Add slope · u to z, and update the heap and the sums.
+
+    The loop has no branch on whether a coordinate is active, which would be mispredicted often: it takes half the time.
+    Every coordinate writes the entry that it may need behind the heap, whose end only moves if the entry is needed.
+    """
     gain_1 = gain_2 = 0.0
-    ones = (uint64(1) << bits) - uint64(1)
+    gained, end, fresh = 0, uint64(s.entries), uint64(0)
+    ones, one = (uint64(1) << bits) - uint64(1), uint64(1)
     for j in range(first, last):
         k = indices[j]
-        old = vector[k].z
+        old, word = vector[k].z, vector[k].entry
         new = old + slope * np.float64(data[j])
-        vector[k].z = new
         w_old, w_new = max(abs(old) - threshold, 0.0), max(abs(new) - threshold, 0.0)
         gain_1 += w_new - w_old
         gain_2 += (w_new - w_old) * (w_new + w_old)
-        s.active += int64(w_new > 0.0) - int64(w_old > 0.0)
-        if w_new > 0.0:
-            word = vector[k].entry
-            longest = np.float64(abs(new)).view(np.uint64) << uint64(1) | ones
-            if word == uint64(0) or word > longest:  # no live entry, or one whose key is no bound any more
-                s.live += int64(word == uint64(0))
-                vector[k].entry = word_of(threshold + KEY_SHARE * w_new, k, bits)
-                push(heap, s.entries, vector[k].entry)
-                s.entries += 1
+        gained += int64(w_new > 0.0) - int64(w_old > 0.0)
+        # An entry is needed if there is none (0 − 1 is the largest word), or if its key is above |z_k|.
+        longest = np.float64(abs(new)).view(np.uint64) << one | ones
+        needed = uint64(w_new > 0.0) & uint64(word - one > longest)
+        entry = np.float64(threshold + KEY_SHARE * w_new).view(np.uint64) << one & ~ones | uint64(k) + one
+        heap[end] = entry
+        end += needed
+        fresh += needed & uint64(word == uint64(0))
+        vector[k].z, vector[k].entry = new, entry if needed else word
+    for size in range(s.entries, int64(end)):
+        push(heap, size, heap[size])
+    s.entries, s.live, s.active = int64(end), s.live + int64(fresh), s.active + gained
     s.norm_1, s.norm_1_low = add(s.norm_1, s.norm_1_low, gain_1)
     s.norm_2, s.norm_2_low = add(s.norm_2, s.norm_2_low, gain_2)
     if s.active == 0:
