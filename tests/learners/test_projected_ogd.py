@@ -129,9 +129,7 @@ def test_bounds_by_hand():
     problem = Problem(Ball(2, 2.0), Linear(2), Affine([[1.0, 0.0]], [0.5]), declared=facts)
     zinkevich, hazan = (ProjectedOGD.for_problem(problem, steps=steps) for steps in ("convex", "strongly convex"))
     np.testing.assert_allclose(zinkevich.bound(problem, [1, 4])["regret"], [18.0, 36.0])
-    np.testing.assert_allclose(zinkevich.regret_by_exact_sums(problem, 4), 6 * (2 + 1 + 2**-0.5 + 3**-0.5 + 0.5))
     np.testing.assert_allclose(hazan.bound(problem, [1, 10])["regret"], [9.0, 9 * (1 + np.log(10))])
-    np.testing.assert_allclose(hazan.regret_by_exact_sums(problem, [2, 3]), [13.5, 16.5])
     np.testing.assert_array_equal(zinkevich.bound(problem, [1, 4])["hard_violation"], [0, 0])
     with pytest.raises(InputError, match="rounds"):
         zinkevich.bound(problem, 0)
@@ -171,7 +169,7 @@ def test_regret_of_linear_losses_stays_under_zinkevich(name, seed, switch):
     # The farthest feasible point against a cost is the limit of projecting −s·cost for large s.
     best = problem.projection(-1e6 * costs / (1e-9 + np.linalg.norm(costs, axis=1, keepdims=True)))
     regret = trace.cumulative_loss - np.vecdot(costs, best)
-    assert np.all(regret <= ProjectedOGD.for_problem(problem).regret_by_exact_sums(problem, [10, rounds]) + 1e-6)
+    assert np.all(regret <= ProjectedOGD.for_problem(problem).bound(problem, [10, rounds])["regret"] + 1e-6)
     assert float(trace.hard_violation[-1]) <= 1e-9 * rounds
 
 
@@ -198,10 +196,10 @@ def test_regret_of_squared_distances_stays_logarithmic(name):
     convex, strongly = (ProjectedOGD.for_problem(problem, steps=steps) for steps in ("convex", "strongly convex"))
     trace = run(problem, strongly, stream, 300, seeds=seeds, record=rounds)
     best = hindsight.best(problem, stream, rounds, seeds=seeds)
-    assert np.all(trace.regret(best) <= strongly.regret_by_exact_sums(problem, rounds)[:, None])
+    assert np.all(trace.regret(best) <= strongly.bound(problem, rounds)["regret"][:, None])
     assert np.all(trace.hard_violation[-1] <= 300 * 1e-12)
     also = run(problem, convex, stream, 300, seeds=seeds, record=rounds)
-    assert np.all(also.regret(best) <= convex.regret_by_exact_sums(problem, rounds)[:, None])
+    assert np.all(also.regret(best) <= convex.bound(problem, rounds)["regret"][:, None])
 
 
 def test_far_targets_reach_half_of_the_logarithmic_bound():

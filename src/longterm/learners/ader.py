@@ -20,9 +20,7 @@ class Ader(Tracker):
 
         Σ ⟨d_t, x_t − u_t⟩ ≤ 1.5 G' √(T(Δ² + 2ΔP)) + G'Δ √(T/8) (1 + 2 ln(k + 1)),   k = ⌊½ log₂(1 + 2P/Δ)⌋ + 1
 
-    Proof. A constant step η has (Δ²/2 + ΔP)/η + ηG'²T/2. The best η lies in the grid, as P ≤ ΔT, and a step within a
-    factor of two of it costs 1.5 times as much. Hedge on losses of width G'Δ adds ln(1/w_k)/ε + εT(G'Δ)²/8, and
-    w_k ≥ 1/(k + 1)². ∎ The same bound holds after t < T rounds: no term grows when the last losses are 0.
+    Proof: `docs/drift.md`. The same bound holds after t < T rounds: no term grows when the last losses are 0.
 
     Parameters
     ----------

@@ -58,7 +58,7 @@ class Learner(PerLearner, ABC, Generic[S]):
 
     enclosing_set: Set
     needs: ClassVar[frozenset[Need]] = frozenset()
-    """What it needs beyond values and subgradients at the points it plays."""
+    """The needs beyond values and subgradients at the points it plays."""
     name: ClassVar[str] = ""
     """The name in the catalogue, the command line and result folders. Empty for learners that only code can build."""
     title: ClassVar[str] = ""

@@ -78,18 +78,6 @@ class COLDQ(ProxPenalty):
         A `ForgettingQueue`.
     alpha, power : float or array
         α_t = alpha t^power.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from longterm import run
-    >>> from longterm.learners import COLDQ
-    >>> from longterm.problems import two_dimensional
-    >>> from longterm.streams import Replay
-    >>> problem = two_dimensional()  # g = x₁ − ¼
-    >>> trace = run(problem, COLDQ.for_problem(problem, horizon=500), Replay([np.tile([0.8, 0.6], (500, 1))]))
-    >>> trace.state.x.round(3), float(trace.hard_violation[-1].round(3))
-    (array([0.25, 0.6 ]), 0.0)
     """
 
     name: ClassVar[str] = "coldq"

@@ -138,18 +138,7 @@ class DoublingRestarts(Restarts):
         return t - (self.length_of(t) - self.first_epoch)
 
     def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
-        """Return the sum over all epochs of the bound of that epoch's learner after the rounds it played.
-
-        Examples
-        --------
-        >>> from longterm.learners import DoublingRestarts, YuNeely
-        >>> from longterm.problems import two_dimensional
-        >>> problem = two_dimensional()
-        >>> learner = DoublingRestarts(YuNeely.for_problem(problem, horizon=1))
-        >>> bounds = learner.bound(problem, [1000, 100_000])
-        >>> bounds["regret"].round(1), bounds["long_term_violation"].round(1)
-        (array([ 223.5, 2493.5]), array([30.7, 54.2]))
-        """
+        """Return the sum over all epochs of the bound of that epoch's learner after the rounds it played."""
         horizons = rounds.reshape(-1)
         total: dict[str, FloatArray] = {}
         for start, length in self.epochs(int(horizons.max())):

@@ -185,17 +185,6 @@ class DriftPlusPenalty(MadeForConstants[DriftPlusPenaltyState], MadeForHorizon[D
         q = (VG_fΔ + M²/2)/ε: O(√T) for V of the order of √T and α of T.
 
         Here K = 1 and ε is that of the problem's Slater point. `theorem_with` takes others.
-
-        Examples
-        --------
-        >>> from longterm.learners import DriftPlusPenalty
-        >>> from longterm.problems import two_dimensional
-        >>> problem = two_dimensional()
-        >>> for T in (100, 10_000):
-        ...     bound = DriftPlusPenalty.for_problem(problem, horizon=T, preset="neely-yu").bound(problem, T)
-        ...     print([round(float(part), 1) for part in bound.values()])
-        [72.8, 80.4]
-        [728.1, 746.8]
         """
         point = problem.slater_point
         return self.theorem_with(problem, rounds, slack=None if point is None else point.epsilon)

@@ -226,7 +226,7 @@ class HedgedCuts(Learner[HedgedCutsState]):
 
     @cached_property
     def curved(self) -> bool:
-        """Whether one expert has steps 1/(σt)."""
+        """True if one expert has steps 1/(σt)."""
         return bool(np.any(np.asarray(self.sigma) > 0))
 
     @cached_property
@@ -376,7 +376,7 @@ class HedgedCuts(Learner[HedgedCutsState]):
 
     @cached_property
     def _cuts_each_point(self) -> bool:
-        """Whether a known g is affine and not relaxed, so that it can be evaluated at the points themselves."""
+        """True if a known g is affine and not relaxed, so that it can be evaluated at the points themselves."""
         return self.known is not None and self.known.is_affine and not self.totals_kept
 
     @cached_property
@@ -442,7 +442,7 @@ class HedgedCuts(Learner[HedgedCutsState]):
         return away - as_column(steps) * gradient
 
     def add_round(self, totals: Array, feedback: Feedback) -> Array:
-        """Return Σ g_j with this round, where the sums are kept."""
+        """Return Σ g_j with this round, if the state holds the sums."""
         if not totals.shape[-1]:
             return totals
         return totals + (feedback.constraint[..., None] if self.constraints == 1 else feedback.constraint_values)

@@ -27,13 +27,7 @@ class HedgedRestarts(Tracker):
         to levels that change M times:    Σ_t ⟨d_t, x_t − x^{k_t}_t⟩ ≤ (2 + M/2) Γ_T
 
     So it is no worse than these restarts with the best period 2^k in hindsight, plus 2Γ_T = Õ(√T).
-    Proof. **A level** follows the leader with regularisers (√S_{t−1}/(2Δ))‖x − x°‖² that grow. Its regret on the block
-    is at most that of u at the end, ½Δ√S_b, plus Σ min(½Δ‖d_t‖²/√S_{t−1}, Δ‖d_t‖). Where ‖d_t‖² ≤ S_{t−1} the first is
-    at most Δ‖d_t‖²/√(2S_t), √2Δ√S_b in all. Elsewhere S doubles, and the second is 3.42Δ√S_b in all.
-    **The mixture.** −δ_t − ℓ_{t,k} = (1/η_t) ln(v_{t,k}/w_{t,k}), w_{t+1} ≥ v_t t/(t + 1) and w_{t+1} ≥ 1/(N(t + 1)).
-    On a stretch with one k, as 1/η_t does not fall, the sum of (ln w_{t+1,k} − ln w_{t,k})/η_t is at most
-    ln(N(T + 1))/η_T ≤ Γ_T/2, and that of ln((t + 1)/t)/η_t, over all stretches, at most Γ_T/2. Add Σ δ_t = Γ_T. Γ_T as
-    for AdaHedge (`docs/hedged_cuts.md`), C in the place of ln K. ∎
+    Proof: `docs/drift.md`.
     Against paths: blocks of n rounds, u fixed in each: ⌈T/n⌉ 5.34 G'Δ√n + G' n P + 2Γ_T for every n = 2^k.
 
     Parameters

@@ -112,10 +112,7 @@ class AdaptMLProd(Meta):
         −Σ_t ℓ_{t,k} ≤ 2√(V_k ln K) + ln(K + A/e) max(2B, √((B² + V_k)/ln K)) + B,    A = Σ_tΣ_k (e_{t−1,k}/e_{t,k} − 1)
 
     and A ≤ K(1.5 R + ln(1 + TR²)), R the last B over the first: ln A is of order ln K + ln R + ln ln T.
-    Proof. Σ_k p_kr_k = 0, and x^{1/α} ≤ x + (α − 1)/e for α ≥ 1, so Σ_k w_k ≤ K + A/e. And ln w_k/e_k adds up to
-    Σ ln(1 + er)/e ≥ Σ r − e r², as |er| ≤ ½; |r_t| ≤ B_{t−1}, so Σ e_{t−1}r_t² ≤ √ln K Σ r_t²/√V_t ≤ 2√(V ln K).
-    Σ_k w_k ≥ 1 besides: steps keep it, and powers take no w_k ≥ 1 below 1 and lessen no other.
-    Clipping took Σ |ℓ|(1 − B_{t−1}/B_t) ≤ B. For A: e_{t−1}/e_t ≤ (B_t/B_{t−1})(1 + r_t²/(2(B_{t−1}² + V_{t−1}))). ∎
+    Proof: `docs/hedged_cuts.md`.
     The memory holds ln w_k, then V_k, then e_k, then p_k, then B and A.
 
     Examples

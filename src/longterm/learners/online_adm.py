@@ -50,7 +50,7 @@ from longterm.theory.bounds import HARD, LONG_TERM, REGRET, NoTheoremError, hori
 from longterm.theory.facts import Constants
 
 STRETCH = 3.0
-"""How far outside B the sample points of Π_C may lie, as a multiple of B: x + y/ρ leaves B."""
+"""The extent of the sample points of Π_C as a multiple of B: x + y/ρ leaves B."""
 
 
 class OnlineADMState(NamedTuple):
@@ -108,7 +108,7 @@ class OnlineADM(Learner[OnlineADMState]):
     }
     needs: ClassVar[frozenset[Need]] = frozenset({Need.FIXED_CONSTRAINT, Need.HORIZON, Need.PROJECTION})
     _plays_copy: ClassVar[bool] = False
-    """Whether z_t is played. It then has to lie in B."""
+    """True if z_t is played. It then has to lie in B."""
 
     def __post_init__(self) -> None:
         validate.set_frozen(self, eta=validate.non_negative("eta", self.eta), rho=validate.positive("rho", self.rho))
@@ -151,16 +151,6 @@ class OnlineADM(Learner[OnlineADMState]):
 
         Points x_2 … x_T enter the violation, so its bounds use T − 1 rounds of this, S = (2/ρ)(P_{T−1} + F(T − 1));
         x_1 adds at most min(D, G_g r). Each affine constraint has Σ_t g_j(x_t) ≤ min(D, G_g r) + G_g √S.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from longterm.learners import OnlineADM
-        >>> from longterm.problems import two_dimensional
-        >>> problem = two_dimensional()
-        >>> learner = OnlineADM.for_problem(problem, horizon=500, projection=lambda x: np.minimum(x, [0.25, np.inf]))
-        >>> {measure: round(float(value), 1) for measure, value in learner.bound(problem, 500).items()}
-        {'regret': 67.1, 'hard_violation': 155.2, 'long_term_violation': 7.9}
         """
         c, T, rho = problem.constants, horizons_of(rounds, self.batch_shape), np.asarray(self.rho)
         first = min(c.constraint_bound, c.constraint_gradient_bound * c.radius)  # [g(x_1)]₊, given that X is not empty

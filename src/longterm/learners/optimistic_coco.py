@@ -14,11 +14,7 @@ Guarantees, against x* with g_t(x*) ≤ 0 in every round, summed over the epochs
     Σ f_t(x_t) − f_t(x*)  ≤ Σ_i C√E^f_i + θ_i/4                               = O(√(n E^f) + √E^g)
     Σ [g_t(x_t)]₊         ≤ Σ_i (1/ω_i) ln( 2 + 4(C√E^f_i + F T_i)/θ_i )      = Õ(√E^g + D)
 
-Proof. In an epoch Φ(Q) = θ(e^{ωQ} − 1) has Φ(Q_t) − Φ(Q_{t−1}) ≤ 2w_t[g_t(x_t)]₊, as e^z − 1 ≤ 2z for z ≤ ln 2 and
-θω = G_f/G_g; so ½Φ(Q_T) + regret ≤ Σ ⟨d_t, x_t − x*⟩ ≤ C√(S_T + ε) by the lines in `optimistic`, and √S_T ≤
-√E^f + w√E^g with w = θω e^{ωQ_T} by Minkowski. In the epoch E^g ≤ E + 4G_g² (the last round may pass E), so
-Cω√E^g ≤ ¼ and ¼θe^{ωQ_T} + regret ≤ C√E^f + θ/2: first e^{ωQ_T} ≥ 1, then regret ≥ −F T_i. √ε = 10^{−6} G_f is
-counted in √E^f. ∎
+Proof: `docs/drift.md`.
 The rule follows the abstract of Lekeufack and Jordan (2024). Steps, constants and proof are ours. At the kink of [g]₊ a
 guess of the wrong sign has error ‖∇g‖, so forecasts of g help only away from the boundary.
 It is no `Surrogate`: the weight is set before x_t is played, and an epoch resets price and step together.

@@ -10,11 +10,7 @@ in any round t ≤ T:
 
     Σ f_s(x_s) − f_s(u_s) ≤ 1.5 A,         Σ [g_s(x_s)]₊ ≤ (2A/s) ln(4 + 2F t/A), if there is such a u
 
-Proof. Steps that do not grow have Σ ⟨d_t, x_t − u_t⟩ ≤ (Δ²/2 + ΔP)/η_T + ½ Σ η_t‖d_t‖² ≤ 2κ√S_T, by
-‖x − u'‖² − ‖x − u‖² ≤ 2Δ‖u − u'‖. Φ(Q) = A(e^{Q/(2A)} − 1) is convex, so Φ(Q_t) − Φ(Q_{t−1}) ≤ Φ'(Q_t) s[g_t(x_t)]₊,
-and [g_t(u_t)]₊ = 0: Φ(Q_T) + Reg ≤ Σ ⟨d_t, x_t − u_t⟩. Q does not fall, so √S_T ≤ G_f√T (1 + Φ'(Q_T)), and with q =
-Q_T/(2A): A(e^q − 1) + Reg ≤ A + ½A e^q, that is ½A e^q + Reg ≤ 2A. First e^q ≥ 1, then Reg ≥ −FT. ∎ P = 0 is the best
-fixed decision.
+Proof: `docs/drift.md`. P = 0 is the best fixed decision.
 
 **Few changes.** With `block` n the decision changes every n rounds, at most ⌈T/n⌉ − 1 times. The sums of a block count
 as one round, so T becomes ⌈T/n⌉ and G, F become nG, nF. u is constant within a block, and P is its path.

@@ -120,17 +120,7 @@ class PolyakFeasibility(MadeForConstants[PointState]):
         require_slack(self.slater, problem.constraint, problem.enclosing_set)
 
     def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
-        """Return Σ f_t(x_t) − f_t(x*) ≤ Δ²/(2η) + ηG_f²T/2 + (ϱ/ε)FT, and no violation in any round.
-
-        Examples
-        --------
-        >>> from longterm.learners import PolyakFeasibility
-        >>> from longterm.problems import two_dimensional
-        >>> problem = two_dimensional()
-        >>> bounds = PolyakFeasibility.for_problem(problem, horizon=10_000).bound(problem, 10_000)
-        >>> {measure: round(float(value), 1) for measure, value in bounds.items()}
-        {'regret': 1182.5, 'hard_violation': 0.0}
-        """
+        """Return Σ f_t(x_t) − f_t(x*) ≤ Δ²/(2η) + ηG_f²T/2 + (ϱ/ε)FT, and no violation in any round."""
         c, epsilon = problem.constants, self.slater.epsilon
         if np.any(np.asarray(self.eta) > np.asarray(safe_step(c, epsilon, np.asarray(self.margin))) * (1 + 1e-9)):
             what = f"its η = {self.eta} is too large for rounds that are all feasible"

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_column, like, namespace
@@ -135,35 +135,20 @@ class ProjectedOGD(Learner[PointState]):
         return validate.number("strong_convexity", np.where(np.asarray(self.decay) == 1, 1 / self.first_step, 0.0))
 
     def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
-        """Return the bound above with Σ 1/√t ≤ 2√T or Σ 1/t ≤ 1 + ln T, for steps η_1/√t or η_1/t.
-
-        Examples
-        --------
-        >>> from longterm.learners import ProjectedOGD
-        >>> from longterm.problems import two_dimensional
-        >>> problem = two_dimensional()
-        >>> float(ProjectedOGD.for_problem(problem).bound(problem, 100)["regret"])
-        60.0
-        """
-        T = horizons_of(rounds, self.batch_shape)
-        regret = self._regret(problem, T, 1 + np.log(T) if np.all(self.decay == 1) else 2 * np.sqrt(T))
-        return {REGRET: regret, HARD: np.zeros_like(regret)}
-
-    def regret_by_exact_sums(self, problem: Problem, rounds: ArrayLike) -> FloatArray:
-        """Return the bound on the regret with Σ 1/√t or Σ 1/t added up."""
-        T = horizons_of(validate.horizons("rounds", rounds), self.batch_shape)
-        totals = np.cumsum(np.arange(1, int(T.max()) + 1) ** -(1.0 if np.all(self.decay == 1) else 0.5))
-        return self._regret(problem, T, totals[T.astype(np.int64) - 1])
-
-    def _regret(self, problem: Problem, T: FloatArray, sums: FloatArray) -> FloatArray:
-        """Return (η_1/2) G² `sums`, plus Δ²√T/(2η_1) for steps η_1/√t."""
-        first, G = np.asarray(self.first_step), problem.constants.loss_gradient_bound
+        """Return the bound above with Σ 1/√t ≤ 2√T or Σ 1/t ≤ 1 + ln T, for steps η_1/√t or η_1/t."""
+        T, first, G = (
+            horizons_of(rounds, self.batch_shape),
+            np.asarray(self.first_step),
+            problem.constants.loss_gradient_bound,
+        )
         if np.all(self.decay == 1):
-            return np.asarray(first * G**2 / 2 * sums)
-        if not np.all(self.decay == 0.5):
+            regret = np.asarray(first * G**2 / 2 * (1 + np.log(T)))
+        elif np.all(self.decay == 0.5):
+            diameter = np.asarray(problem.constants.diameter if self.diameter is None else self.diameter)
+            regret = np.asarray((diameter**2 / (2 * first) + first * G**2) * np.sqrt(T))
+        else:
             raise NoTheoremError("its steps fall neither like 1/√t nor like 1/t", "Take decay = ½ or 1")
-        diameter = np.asarray(problem.constants.diameter if self.diameter is None else self.diameter)
-        return np.asarray(diameter**2 * np.sqrt(T) / (2 * first) + first * G**2 / 2 * sums)
+        return {REGRET: regret, HARD: np.zeros_like(regret)}
 
     @property
     def loss_gradient_bound(self) -> Hyper | None:

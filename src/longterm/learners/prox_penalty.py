@@ -205,15 +205,6 @@ class ProxPenalty(Learner[ProxPenaltyState]):
 
             f_t(x_t) − f_t(z) + w_t [g_t(x_{t+1})]₊ ≤ G_f²/(4α_t) + α_t (a_t − a_{t+1}) − (σ/2) a_t
             f_t(x_t) − f_t(z) + (α_t/2) ‖δ_t‖²      ≤ G_f²/(2α_t) + α_t (a_t − a_{t+1}) − (σ/2) a_t
-
-        Examples
-        --------
-        >>> from longterm.learners import ProxPenalty
-        >>> from longterm.problems import two_dimensional
-        >>> problem = two_dimensional()
-        >>> bound = ProxPenalty.for_problem(problem).bound(problem, [100, 10_000])
-        >>> bound["regret"].round(1), bound["hard_violation"].round(2)
-        (array([ 53. , 562.1]), array([2.9 , 2.98]))
         """
         self.require_assumptions()
         T, c = horizons_of(rounds, self.batch_shape), problem.constants

@@ -162,17 +162,6 @@ class QuadraticPenaltyOGD(MadeForConstants[PointState]):
         They hold against x* with g_t(x*) ≤ 0 in every round. ‖v_t‖ is at least [max_j g_j(x_t)]₊. The last line is of
         order S_θ: T^{1−β} for convex losses, log T for strongly convex ones. With c = 2 on a ball: P_T ≤ 2rG_f T^β +
         rG_f T^{1−β}/(1 − β) − 3rG_f/2 and √(4 (G_g²/G_f) r T^{1−β} (P_T + F T)/(1 − β)). The σ in use is the problem's.
-
-        Examples
-        --------
-        >>> from longterm import AOGD
-        >>> from longterm.learners import QuadraticPenaltyOGD
-        >>> from longterm.problems import late_reversal
-        >>> problem = late_reversal()
-        >>> for learner in (QuadraticPenaltyOGD, AOGD):
-        ...     print(round(float(learner.for_problem(problem).bound(problem, 1000)["regret"]), 2))
-        226.06
-        228.5
         """
         missing = self._missing_curvature(problem)
         if missing:
@@ -195,8 +184,8 @@ class QuadraticPenaltyOGD(MadeForConstants[PointState]):
             growth = np.maximum(np.diff(1 / steps.eta, axis=0) - c.strong_convexity, 0.0) * c.diameter**2 / 2
             first = c.radius**2 * np.maximum(1 / steps.eta[:1] - c.strong_convexity, 0.0) / 2
             rise = np.concatenate([first, growth]) + c.loss_gradient_bound**2 * steps.eta
-            paid = steps.theta * (c.loss_range + rise)
-            sums = last + np.cumsum(paid if steps.rounds[0] == 1 else paid[1:], axis=0)
+            charges = steps.theta * (c.loss_range + rise)
+            sums = last + np.cumsum(charges if steps.rounds[0] == 1 else charges[1:], axis=0)
             totals.append(sums)
             last = sums[-1]
         return np.concatenate(totals)

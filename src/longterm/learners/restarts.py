@@ -190,15 +190,6 @@ class Restarted(Restarts):
         """Return ⌊T/n⌋ times the learner's bound for n rounds, plus the bound for the T mod n rounds that are left.
 
         The regret is against the best decision of each stretch. Against any fixed decision it is no larger.
-
-        Examples
-        --------
-        >>> from longterm.learners import PenalisedFTRL, Restarted
-        >>> from longterm.problems import budgeted_logistic
-        >>> problem = budgeted_logistic([[3.0, 4.0, 0.0, 0.0]], budget=1.5)
-        >>> learner = Restarted(PenalisedFTRL.for_problem(problem), every=1000)
-        >>> {measure: round(float(value), 1) for measure, value in learner.bound(problem, 10_500).items()}
-        {'regret': 2511.9, 'hard_violation': 48.4}
         """
         n = self.every
         whole = self.learner.theorem(problem, np.asarray(n))

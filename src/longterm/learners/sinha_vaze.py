@@ -226,15 +226,6 @@ class SinhaVaze(Surrogate, MadeForHorizon[SurrogateState]):
         AdaGrad has C = √2 Δ, so s_f = 2G_fΔ and s_g = 2G_gΔ. The quadratic price, with V = 8G_g² (1 + ln T)/σ:
 
             Σ f_s(x_s) − f_s(x*) ≤ P = (G_f²/σ)(1 + ln t),      Σ [g_s(x_s)]₊ ≤ √( 2V (P + F t) )
-
-        Examples
-        --------
-        >>> from longterm.learners import SinhaVaze
-        >>> from longterm.problems import two_dimensional
-        >>> problem = two_dimensional()
-        >>> bound = SinhaVaze.for_problem(problem, horizon=10_000).bound(problem, 10_000)
-        >>> [round(float(part), 1) for part in bound.values()]
-        [804.0, 6845.4]
         """
         t = horizons_of(rounds, self.batch_shape)
         require_within_horizon(t, self.price.horizon, "Give at most as many, or use DoublingRestarts")

@@ -20,10 +20,7 @@ class StronglyAdaptive(Tracker):
 
         Σ_I ⟨d_t, x_t − u⟩ ≤ 6.83 G'Δ (1 + 2√ln(2T)) √|I|
 
-    Proof. Σ_I e_I w_I r_I = 0, so Σ w grows only when an interval starts. At most 2T do, so w_I ≤ 2T.
-    ln(1 + z) ≥ z − z² for z ≥ −½ gives Σ r ≤ ln(2T)/e + e n ≤ 2√(n ln(2T)) where e < ½. Elsewhere n < 4 ln(2T), and
-    Σ r ≤ n is smaller than that. Gradient descent adds G'Δ√n. Any I is a chain of such intervals whose lengths double
-    and then halve: 2√|I|/(1 − 2^{−½}) ≤ 6.83√|I|. ∎ Against paths: stretches of n rounds with u fixed in each have
+    Proof: `docs/drift.md`. Against paths: stretches of n rounds with u fixed in each have
     ⌈T/n⌉ times that and G' n P.
 
     Parameters

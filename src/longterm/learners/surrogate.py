@@ -35,7 +35,7 @@ class Price(PerLearner, ABC):
     """The weight w_t of the constraint in the surrogate loss, and the queue that it depends on."""
 
     hard: bool = True
-    """Whether [g_t]₊ is priced instead of g_t."""
+    """True if [g_t]₊ is priced instead of g_t."""
 
     def start(self, x: Array) -> Array:
         """Return the queue before round 1, for decisions of this shape."""

@@ -10,8 +10,7 @@ gradients' bound for G',
 
     Σ f_t(x_t) − f_t(u_t) + Σ [g_t(x_t)]₊ ≤ 𝓐(P);     Σ [g_t(x_t)]₊ ≤ 𝓐(P*), P* the path of u*_t = argmin_{X_t} f_t
 
-Proof. The penalised loss of u_t is f_t(u_t). And f_t(x) + G_f dist(x, X_t) ≥ f_t(u*_t): move x to its projection. With
-a point of slack ε, [g_t(x)]₊ ≥ (ε/Δ) dist(x, X_t) by convexity on the segment to it, so W[g_t]₊ ≥ G_f dist. ∎
+Proof: `docs/drift.md`.
 
 `bound` has the first line, with `path`; `violation_bound` has the second. "distance" with Ader is Supantha and Sinha's
 method (2026; abstract read, proof ours). With a strongly adaptive tracker, Reg_I + Σ_I [g]₊ ≤ SA(|I|) on **every**

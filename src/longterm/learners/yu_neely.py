@@ -162,17 +162,6 @@ class YuNeely(MadeForHorizon[YuNeelyState]):
 
         e is 0 where the argmin has a closed form. If its error is up to ρ (`Prox.error`, which depends on the weights
         w and so on the queue that is bounded here), e = (G_f + G_m‖w‖ + 4αΔ) ρ.
-
-        Examples
-        --------
-        >>> from longterm.learners import YuNeely
-        >>> from longterm.problems import two_dimensional
-        >>> problem = two_dimensional()
-        >>> for T in (100, 10_000):
-        ...     bound = YuNeely.for_problem(problem, horizon=T).bound(problem, T)
-        ...     print([round(float(part), 2) for part in bound.values()])
-        [30.0, 3.46]
-        [300.0, 3.35]
         """
         point = problem.slater_point
         return self.theorem_with_slack(problem, rounds, None if point is None else point.epsilon)
@@ -186,20 +175,20 @@ class YuNeely(MadeForHorizon[YuNeelyState]):
         eta = 2 * alpha - (gamma * self.lipschitz) ** 2
         if np.any(eta <= 0):
             raise NoTheoremError(f"2α − γ²G_m² = {np.min(eta):.6g} is not positive", "Take a smaller γ or a larger α")
-        G_f, r, wide = c.loss_gradient_bound, c.radius, c.diameter
+        G_f, r, diameter = c.loss_gradient_bound, c.radius, c.diameter
 
         def longest_queue(error: FloatArray) -> FloatArray:
             square = 2 * alpha * r**2 + (gamma * D_m) ** 2 + (T - 1) * (G_f**2 / eta + 2 * c.loss_range + 2 * error)
             if slack is not None:
-                spent = G_f * wide + error
-                q = gamma * D_m + spent / (gamma * validate.positive_scalar("slack", slack))
-                square = np.minimum(square, q**2 + 2 * alpha * wide**2 + 2 * spent + (gamma * D_m) ** 2)
+                cost = G_f * diameter + error
+                q = gamma * D_m + cost / (gamma * validate.positive_scalar("slack", slack))
+                square = np.minimum(square, q**2 + 2 * alpha * diameter**2 + 2 * cost + (gamma * D_m) ** 2)
             return np.asarray(np.sqrt(square))
 
         def error_of(queue: FloatArray) -> FloatArray:
             weight = gamma * (queue + gamma * D_m)  # ≥ ‖w‖; Σ_j w_j ≤ √m ‖w‖
             off = self.prox.error(np.sqrt(self.prox.constraint.count) * weight, 2 * alpha)
-            return np.asarray((G_f + self.lipschitz * weight + 4 * alpha * wide) * off)
+            return np.asarray((G_f + self.lipschitz * weight + 4 * alpha * diameter) * off)
 
         # A queue up to q̄ has errors up to error_of(q̄). If it stays below q̄ with such errors, it always does. Such a q̄
         # exists: the bound grows like the root of the error, and the error like the queue.
