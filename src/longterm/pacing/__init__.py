@@ -9,6 +9,7 @@ from longterm.pacing.first_price import FirstPricePacer
 from longterm.pacing.hindsight import BestAllocation, BestReturn, best_in_hindsight, best_return
 from longterm.pacing.history import PriceHistory
 from longterm.pacing.landscapes import Landscape, LostPrices, SeenPrices, WonOrLost
+from longterm.pacing.live import LiveBid, LivePacer
 from longterm.pacing.mirror_descent import DualMirrorDescent, floor_shortfall, regret_bound
 from longterm.pacing.planned import PlannedMirrorDescent
 from longterm.pacing.play import PacingRun, play
@@ -22,6 +23,8 @@ __all__ = [
     "DualMirrorDescent",
     "FirstPricePacer",
     "Landscape",
+    "LiveBid",
+    "LivePacer",
     "LostPrices",
     "OfferChoice",
     "Outcome",

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -15,18 +15,11 @@ from longterm.calibration.bases import Prediction
 from longterm.calibration.certificates import Bound
 from longterm.calibration.intervals import Interval, Intervals
 from longterm.calibration.rule import Asked
-from longterm.errors import AlreadyToldError, SkippedTokenError, TokenError, UnknownTokenError
+from longterm.errors import UnknownTokenError
 from longterm.service.tokens import REMEDY, Token
-from longterm.storage import database as sql
-from longterm.storage.database import Database, Durability, Statement
-from longterm.storage.packing import LARGEST_COUNT
+from longterm.storage.database import Durability, RoundRow
 from longterm.storage.replica import Replica, Stored
-
-TOLD, SKIPPED = 1, 2
-"""The status of a closed round."""
-CLOSED_ROUNDS = 10_000
-"""Older closed rounds are forgotten: their tokens are unknown then."""
-DELETE_EVERY = 64
+from longterm.storage.small_copy import DONE, SKIPPED, OpenRound, RoundChange, SmallCopy
 
 
 @dataclass(frozen=True)
@@ -50,114 +43,39 @@ class LiveInterval(ReprMixin):
         return str(self.token)
 
 
-class _Round(NamedTuple):
-    """An open round: its interval and the epoch of the process that opened it."""
-
-    interval: Interval
-    epoch: int
-
-
-class _Opened(NamedTuple):
-    """An ask: a round is opened, and the state changes where a group is new."""
-
-    round: _Round
-    after: Intervals
-    is_new_state: bool
-
-    def statements(self, copy: _IntervalsCopy, name: str, now: float) -> tuple[Sequence[Statement], int]:
-        """Return the statements that write it."""
-        number, version = self.round.interval.number, copy.version + self.is_new_state
-        values = number, sql.OPEN, self.round.epoch, now, None, _encode_round(self.round.interval), name, version
-        insert = sql.INSERT_ROUND, values
-        if not self.is_new_state:
-            return (insert,), 1
-        return ((sql.UPDATE_OBJECT, (version, now, _encode(self.after), name, copy.version)), insert), 2
-
-    def apply(self, copy: _IntervalsCopy) -> None:
-        """Apply it to a copy."""
-        number = self.round.interval.number
-        if copy.asked < number:
-            copy.version += self.is_new_state
-        copy.intervals, copy.asked = self.after, number
-        copy.open[number] = self.round
-
-
-class _Closed(NamedTuple):
-    """A tell or a skip: a round is closed."""
-
-    token: Token
-    status: int
-    after: Intervals
-
-    def statements(self, copy: _IntervalsCopy, name: str, now: float) -> tuple[Sequence[Statement], int]:
-        """Return the statements that write it."""
-        update = sql.UPDATE_OBJECT, (copy.version + 1, now, _encode(self.after), name, copy.version)
-        number = self.token.number
-        close = sql.close_rounds(name, self.status, [number])
-        delete = sql.DELETE_ROUNDS, (name, copy.asked - CLOSED_ROUNDS)
-        return (update, close, delete) if number % DELETE_EVERY == 0 else (update, close), 2
-
-    def apply(self, copy: _IntervalsCopy) -> None:
-        """Apply it to a copy."""
-        copy.intervals = self.after
-        if copy.open.pop(self.token.number, None) is not None:
-            copy.version += 1
-        if copy.closed is not None:
-            copy.closed[self.token] = self.status
-            if len(copy.closed) > CLOSED_ROUNDS:
-                copy.closed.pop(next(iter(copy.closed)))
-
-
-class _IntervalsCopy:
+class _IntervalsCopy(SmallCopy[Intervals, Interval]):
     """A copy of live intervals: the rule's state, and the open rounds."""
 
     kind = "live intervals"
+    remedy = REMEDY
 
-    def __init__(self, intervals: Intervals) -> None:
-        self.intervals = intervals
-        self.version = self.asked = 0
-        self.open: dict[int, _Round] = {}
-        self.closed: dict[Token, int] | None = {}
-        """The status of the last closed rounds, without a database."""
+    def encode_state(self, state: Intervals) -> bytes:
+        return json.dumps([list(state.names), _leaves(state.state)]).encode()
 
-    def encode(self) -> bytes:
-        """Return the state as bytes."""
-        return _encode(self.intervals)
+    def decode_state(self, data: bytes) -> Intervals:
+        names, values = json.loads(data)
+        _require(isinstance(names, list) and len(set(names)) == len(names), "the names of the groups do not fit")
+        found = Intervals(self.state.confidence_level, groups=names, symmetric=self.state.symmetric)
+        found.state = _filled(found.state, values)
+        return found
 
-    def restore(self, database: Database, name: str, version: int, asked: int, state: bytes) -> None:
-        """Become what the database holds. Raise a ValueError, LookupError or TypeError if forged."""
-        _require(0 <= version <= LARGEST_COUNT and 0 <= asked <= LARGEST_COUNT, "a count is absurd")
-        rounds = {
-            row.number: _Round(_decode_round(row.number, row.content), row.epoch)
-            for row in database.rounds(sql.READ_ROUNDS, name, 0, asked)
-        }
-        intervals = _decode(self.intervals, state)
-        intervals.resume(asked, rounds)
+    def encode_round(self, content: Interval) -> bytes:
+        limits = content.lower, content.upper, content.prediction
+        return json.dumps([*limits, content.groups, _leaves(content.asked)]).encode()
+
+    def decode_round(self, row: RoundRow) -> Interval:
+        lower, upper, center, groups, asked = json.loads(row.content)
+        threshold, shift, (base, scale, experts), indicators, spread, told = asked
+        _require(all(isinstance(limit, float) for limit in (lower, upper, center)), "the limits are not numbers")
+        prediction = Prediction(*map(np.asarray, (base, scale, experts)))
+        parts = map(np.asarray, (indicators, spread, told))
+        whole = Asked(np.asarray(threshold), np.asarray(shift), prediction, *parts)
+        return Interval(lower, upper, center, tuple(groups), row.number, whole)
+
+    def require_rounds(self, state: Intervals, rounds: dict[int, OpenRound[Interval]], asked: int) -> None:
+        state.resume(asked, rounds)
         for found in rounds.values():
-            _require(found.interval.asked.groups.shape[-1] <= intervals.rule.groups, "a round has too many groups")
-        self.intervals, self.open, self.version, self.asked = intervals, rounds, version, asked
-        self.closed = None
-
-    def find(self, token: Token | LiveInterval | str, database: Database | None, name: str) -> Token:
-        """Return the token of the open round that is meant. Raise a TokenError that says why there is none."""
-        given = Token.parse(str(token)) if isinstance(token, (str, LiveInterval, Token)) else None
-        if given is None:
-            raise UnknownTokenError(0, f"{token!r:.60} is not a token", REMEDY)
-        found = self.open.get(given.number)
-        if found is not None and found.epoch == given.epoch:
-            return given
-        raise self._why_closed(given, database, name)
-
-    def _why_closed(self, token: Token, database: Database | None, name: str) -> TokenError:
-        status = (self.closed or {}).get(token)
-        if database is not None:
-            rows = database.rounds(sql.READ_ROUND, name, token.number)
-            status = rows[0].status if rows and rows[0].epoch == token.epoch else None
-        if status == TOLD:
-            return AlreadyToldError(token.number, "its outcome was taken already", "Nothing is to be done")
-        if status == SKIPPED:
-            return SkippedTokenError(token.number, "it was skipped", "Skip only rounds whose outcome will not come")
-        return UnknownTokenError(token.number, "no round here has this number and epoch", REMEDY)
+            _require(found.content.asked.groups.shape[-1] <= state.rule.groups, "a round has too many groups")
 
 
 class LiveIntervals(Stored[_IntervalsCopy], ReprMixin):
@@ -229,15 +147,15 @@ class LiveIntervals(Stored[_IntervalsCopy], ReprMixin):
     def ask(self, prediction: float, groups: Iterable[str] = ()) -> LiveInterval:
         """Open a round and return its interval around a prediction; see `Intervals.ask`."""
         names = groups if isinstance(groups, str) else tuple(groups)
-        interval, epoch = self._replica.transact(self._opening, prediction, names).round
-        token = Token(interval.number, None, epoch)
+        change = self._replica.transact(self._opening, prediction, names)
+        interval = change.round.content
+        token = Token(change.number, None, change.round.epoch)
         return LiveInterval(interval.lower, interval.upper, interval.prediction, token)
 
-    def _opening(self, prediction: float, groups: Iterable[str]) -> _Opened:
-        before = self._replica.copy.intervals
-        after = before.copy()
+    def _opening(self, prediction: float, groups: Iterable[str]) -> RoundChange[Intervals, Interval]:
+        after = self._replica.copy.state.copy()
         interval = after.ask(prediction, groups)
-        return _Opened(_Round(interval, self._replica.epoch), after, len(after.names) > len(before.names))
+        return self._replica.copy.opening(after, interval, self._replica.epoch, None)
 
     def tell(self, token: LiveInterval | Token | str, outcome: float) -> None:
         """Take the outcome of a round, in any order.
@@ -262,15 +180,18 @@ class LiveIntervals(Stored[_IntervalsCopy], ReprMixin):
         """Close a round whose outcome will not come."""
         self._replica.transact(self._closing, token, None)
 
-    def _closing(self, token: LiveInterval | Token | str, outcome: float | None) -> _Closed:
-        replica = self._replica
-        found = replica.copy.find(token, replica.database, replica.name)
-        interval, after = replica.copy.open[found.number].interval, replica.copy.intervals.copy()
+    def _closing(self, token: LiveInterval | Token | str, outcome: float | None) -> RoundChange[Intervals, Interval]:
+        replica, copy = self._replica, self._replica.copy
+        if not isinstance(token, (str, LiveInterval, Token)):
+            raise UnknownTokenError(0, f"{token!r:.60} is not a token", REMEDY)
+        given = Token.parse(str(token))
+        copy.require_open(given.number, given.epoch, replica.database, replica.name)
+        interval, after = copy.open[given.number].content, copy.state.copy()
         if outcome is None:
             after.skip(interval)
-            return _Closed(found, SKIPPED, after)
+            return copy.closing(given.number, after, SKIPPED)
         after.tell(interval, outcome)
-        return _Closed(found, TOLD, after)
+        return copy.closing(given.number, after, DONE)
 
     @property
     def coverage(self) -> dict[str, float]:
@@ -289,11 +210,11 @@ class LiveIntervals(Stored[_IntervalsCopy], ReprMixin):
     @property
     def in_flight(self) -> tuple[Token, ...]:
         """The open tokens, oldest first."""
-        rounds: dict[int, _Round] = self._replica.look(lambda: dict(self._replica.copy.open))
+        rounds: dict[int, OpenRound[Interval]] = self._replica.look(lambda: dict(self._replica.copy.open))
         return tuple(Token(number, None, found.epoch) for number, found in sorted(rounds.items()))
 
     def _look(self) -> Intervals:
-        found: Intervals = self._replica.look(lambda: self._replica.copy.intervals)
+        found: Intervals = self._replica.look(lambda: self._replica.copy.state)
         return found
 
 
@@ -309,32 +230,6 @@ def _filled(template: Any, values: Any) -> Any:
     array = np.asarray(values, dtype=np.float64).reshape(np.shape(values) if np.size(values) else template.shape)
     _require(array.shape == template.shape and not np.isnan(array).any(), "an array of the state does not fit")
     return array
-
-
-def _encode(intervals: Intervals) -> bytes:
-    return json.dumps([list(intervals.names), _leaves(intervals.state)]).encode()
-
-
-def _decode(like: Intervals, state: bytes) -> Intervals:
-    """Return stored intervals with the level and symmetry of given ones."""
-    names, values = json.loads(state)
-    _require(isinstance(names, list) and len(set(names)) == len(names), "the names of the groups do not fit")
-    found = Intervals(like.confidence_level, groups=names, symmetric=like.symmetric)
-    found.state = _filled(found.state, values)
-    return found
-
-
-def _encode_round(interval: Interval) -> bytes:
-    limits = interval.lower, interval.upper, interval.prediction
-    return json.dumps([*limits, interval.groups, _leaves(interval.asked)]).encode()
-
-
-def _decode_round(number: int, content: bytes) -> Interval:
-    lower, upper, center, groups, (threshold, shift, (base, scale, experts), row, spread, told) = json.loads(content)
-    _require(all(isinstance(limit, float) for limit in (lower, upper, center)), "the limits of a round are not numbers")
-    prediction = Prediction(*map(np.asarray, (base, scale, experts)))
-    asked = Asked(np.asarray(threshold), np.asarray(shift), prediction, *map(np.asarray, (row, spread, told)))
-    return Interval(lower, upper, center, tuple(groups), number, asked)
 
 
 def _require(holds: bool, otherwise: str) -> None:

@@ -1,0 +1,240 @@
+"""Pacers in a service: bids for requests as they come, payments as they become known, state in a database."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any, Self
+
+import numpy as np
+
+from longterm._display import ReprMixin
+from longterm._states import state_leaves
+from longterm.errors import InputError, UnknownTokenError
+from longterm.pacing.base import Outcome, Pacer
+from longterm.service.tokens import Token, require_key
+from longterm.storage.database import Durability, RoundRow
+from longterm.storage.packing import StatePacker, raw_bytes, require_sound, restored_state, unpack_checked
+from longterm.storage.replica import Replica, Stored
+from longterm.storage.small_copy import DONE, SKIPPED, NoChange, OpenRound, RoundChange, SmallCopy
+
+
+@dataclass(frozen=True)
+class LiveBid(ReprMixin):
+    """A bid with the token of its request; ``str(bid)`` is the token's text.
+
+    Parameters
+    ----------
+    amount : float
+        The bid.
+    value : float
+        The value of the request.
+    token : Token
+        Give it, or its text, to `settle` or `skip`.
+    """
+
+    amount: float
+    value: float
+    token: Token
+
+    def __str__(self) -> str:
+        return str(self.token)
+
+
+class PacerCopy(SmallCopy[Any, tuple[float, float]]):
+    """A copy of a live pacer: the state of the rule, and open bids as (amount, value)."""
+
+    kind = "live pacer"
+    remedy = "Give what bid() returned, or its text"
+
+    def __init__(self, pacer: Pacer[Any]) -> None:
+        super().__init__(pacer.init())
+        self._pacer, self._start = pacer, self.state
+        if any(np.ndim(leaf) for leaf in state_leaves(self.state.spent).values()):
+            raise InputError("pacer", "is a batch", "Give a pacer of one campaign, or open one for each")
+        self._packer = StatePacker(self.state, {}, {})
+
+    @property
+    def held(self) -> float:
+        """The sum of the open bids."""
+        return math.fsum(found.content[0] for found in self.open.values())
+
+    def encode_state(self, state: Any) -> bytes:
+        return self._packer.encode(state, b"")
+
+    def decode_state(self, data: bytes) -> Any:
+        _, arrays = unpack_checked(data)
+        state = restored_state(self._start, arrays)
+        require_sound(self._start, state)
+        price = np.asarray(self._pacer.price(state))
+        if not (np.all(np.isfinite(price)) and np.all(price >= 0) and np.all(state.spent.value >= 0)):
+            raise ValueError("a price or the money spent is below 0 or not finite")
+        return state
+
+    def encode_round(self, content: tuple[float, float]) -> bytes:
+        return raw_bytes(np.array(content, dtype=np.float64))
+
+    def decode_round(self, row: RoundRow) -> tuple[float, float]:
+        amount, value = np.frombuffer(row.content, dtype="<f8").tolist()
+        if not (0 <= amount < math.inf and 0 <= value < math.inf):
+            raise ValueError("a bid is not a finite number of at least 0")
+        return amount, value
+
+    def require_rounds(self, state: Any, rounds: dict[int, OpenRound[tuple[float, float]]], asked: int) -> None:
+        held = math.fsum(found.content[0] for found in rounds.values())
+        if held > float(self._pacer.budget) * (1 + 1e-9):
+            raise ValueError("open bids are above the budget")
+
+
+class LivePacer(Stored[PacerCopy]):
+    """A pacer for a service: any thread or process may bid, and settle the auction later.
+
+    Open bids are held back, so the budget is never exceeded if no auction costs more than its bid. This constructor
+    keeps the state in memory, for one process. `LivePacer.open` keeps it in a database, which processes share.
+
+    Parameters
+    ----------
+    pacer : Pacer
+        The rule, for one campaign.
+
+    Examples
+    --------
+    >>> from longterm.pacing import DualMirrorDescent, LivePacer
+    >>> live = LivePacer(DualMirrorDescent(budget=10.0, horizon=2, step=0.1, start=0.5, mirror="euclidean"))
+    >>> first, second = live.bid(4.0), live.bid(4.0)
+    >>> first.amount, second.amount  # the first may yet cost 8
+    (8.0, 2.0)
+    >>> live.settle(str(first), paid=3.0)
+    >>> live.skip(second)
+    >>> live.spent, live.held
+    (3.0, 0.0)
+    """
+
+    def __init__(self, pacer: Pacer[Any]) -> None:
+        self.pacer = pacer
+        self._replica = Replica(PacerCopy(pacer), pacer, may_fork=False)
+
+    @classmethod
+    def open(
+        cls, url: str | PathLike[str], pacer: Pacer[Any], *, name: str = "pacer", durability: Durability = "commit"
+    ) -> Self:
+        """Return the pacer with this name in a database, or create it there.
+
+        Parameters
+        ----------
+        url : path or str
+            A file for SQLite, or a URL ``postgresql://…`` (extra `postgres`).
+        pacer : Pacer
+            With the hyper-parameters that the stored one was created with.
+        name : str
+            Its name in the database.
+        durability : {"commit", "relaxed"}
+            As for `LiveLearner.open`.
+
+        Returns
+        -------
+        LivePacer
+
+        Raises
+        ------
+        DatabaseError
+            If the database cannot be used, or holds another object with this name.
+        """
+        live = cls(pacer)
+        live._replica.attach(url, name, durability)
+        return live
+
+    def __repr__(self) -> str:
+        return f"LivePacer({self.pacer!r}, spent={self.spent:g}, held={self.held:g})"
+
+    def bid(self, value: float, key: str | None = None) -> LiveBid:
+        """Bid for a request, with the money that is neither spent nor held for open bids.
+
+        Parameters
+        ----------
+        value : float
+            The value of the request.
+        key : str, optional
+            An idempotency key: a request with the key of one of the last 10,000 requests returns the bid of that one.
+        """
+        change = self._replica.transact(self._bidding, value, require_key(key))
+        amount, worth = change.round.content
+        return LiveBid(amount, worth, Token(change.number, None, change.round.epoch))
+
+    def _bidding(
+        self, value: float, key: str | None
+    ) -> RoundChange[Any, tuple[float, float]] | NoChange[tuple[float, float]]:
+        replica, copy = self._replica, self._replica.copy
+        if key is not None:
+            known = copy.repeated(key, replica.database, replica.name)
+            if known is not None:
+                return known
+        amount = float(self.pacer.act(copy.state, value, hold=copy.held))
+        return copy.opening(copy.state, (amount, float(value)), replica.epoch, key)
+
+    def settle(
+        self, bid: LiveBid | Token | str, paid: float, *, price: float | None = None, won: bool | None = None
+    ) -> None:
+        """Take the payment of a bid, in any order.
+
+        Parameters
+        ----------
+        bid : LiveBid, Token or str
+            What `bid` returned, its token, or the token's text.
+        paid : float
+            The payment: 0 if the auction was lost.
+        price : float, optional
+            The market price, if the exchange reports it.
+        won : bool, optional
+            True if the auction was won.
+
+        Raises
+        ------
+        TokenError
+            If the bid is unknown, or was settled or skipped already.
+        InputError
+            If a number cannot be used.
+        """
+        self._replica.transact(self._settling, bid, paid, price, won)
+
+    def _settling(
+        self, bid: LiveBid | Token | str, paid: float, price: float | None, won: bool | None
+    ) -> RoundChange[Any, tuple[float, float]]:
+        copy, number = self._replica.copy, self._find(bid)
+        amount, value = copy.open[number].content
+        state = self.pacer.settle(copy.state, Outcome(paid, value, price, amount, won))
+        return copy.closing(number, state, DONE)
+
+    def skip(self, bid: LiveBid | Token | str) -> None:
+        """Give up a bid that took part in no auction. Its money is free again, and nothing is learned."""
+        self._replica.transact(lambda: self._replica.copy.closing(self._find(bid), self._replica.copy.state, SKIPPED))
+
+    def _find(self, bid: LiveBid | Token | str) -> int:
+        replica = self._replica
+        if not isinstance(bid, (LiveBid, Token, str)):
+            raise UnknownTokenError(0, f"{bid!r:.60} is not a bid", replica.copy.remedy)
+        token = Token.parse(str(bid))
+        replica.copy.require_open(token.number, token.epoch, replica.database, replica.name)
+        return token.number
+
+    @property
+    def state(self) -> Any:
+        """The state of the rule."""
+        return self._replica.look(lambda: self._replica.copy.state)
+
+    @property
+    def spent(self) -> float:
+        """The sum of the payments."""
+        return float(self.state.spent.value)
+
+    @property
+    def held(self) -> float:
+        """The sum of the open bids."""
+        return float(self._replica.look(lambda: self._replica.copy.held))
+
+    @property
+    def in_flight(self) -> tuple[Token, ...]:
+        """The tokens of open bids, oldest first."""
+        found = self._replica.look(lambda: sorted(self._replica.copy.open.items()))
+        return tuple(Token(number, None, one.epoch) for number, one in found)
