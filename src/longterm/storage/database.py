@@ -27,6 +27,8 @@ Statement = tuple[str, Sequence[Any]]
 """SQL with ``?`` for arguments, and the arguments."""
 
 SCHEMA_VERSION = 1
+CONNECT_PAUSE = 0.005
+"""Seconds between attempts to connect to a busy file."""
 BUSY_SECONDS = 30.0
 """The time that a call waits for another process's transaction."""
 OPEN = 0
@@ -200,6 +202,17 @@ class Database:
         self.disconnect()
 
     def _connect_sqlite(self) -> sqlite3.Connection:
+        """Return a new connection. SQLite refuses WAL mode at once while another process recovers or closes."""
+        deadline = time.monotonic() + BUSY_SECONDS
+        while True:
+            try:
+                return self._open_sqlite()
+            except DatabaseError as error:
+                if error.reason != "busy" or time.monotonic() > deadline:
+                    raise
+            time.sleep(CONNECT_PAUSE)
+
+    def _open_sqlite(self) -> sqlite3.Connection:
         if not self._create and not self.path.exists():
             raise DatabaseError(self.path, "missing", "there is no such file", "Give a database")
         if self.path.exists():
