@@ -17,12 +17,14 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg.blas import dger
+from scipy.linalg.lapack import dpotrf
 
 from longterm._arrays import FloatArray
 from longterm.decisions.budgets import LARGEST_STORED
 from longterm.errors import InputError
 
 LARGEST_FEATURE = 64.0
+DRIFT_ROUNDS = 16
 
 
 class LinearBelief(NamedTuple):
@@ -92,9 +94,9 @@ class LinearBelief(NamedTuple):
     def drifted(self, variance: float, round: int) -> LinearBelief:
         """Return the belief in a later round if the own weight of the last feature of each action is a random walk.
 
-        It gains `variance` in each round, up to its prior variance.
+        It gains `variance` in each round, up to its prior variance. The gain is added every `DRIFT_ROUNDS` rounds.
         """
-        if variance == 0 or round <= self.round:
+        if variance == 0 or round < self.round + DRIFT_ROUNDS:
             return self
         _, actions, features = self.mean.shape
         last = np.arange(actions) * features + features - 1
@@ -159,12 +161,12 @@ def _by_feature(actions: int, shared: FloatArray, own: FloatArray) -> FloatArray
 def covariance_root(spread: FloatArray) -> FloatArray:
     """Return a square root of a covariance matrix that may be singular, or slightly indefinite by rounding."""
     even = (spread + spread.T) / 2
-    try:
-        tiny = 1e-12 * (1.0 + float(np.trace(even)))
-        return np.asarray(np.linalg.cholesky(even + tiny * np.eye(len(even))), dtype=np.float64)
-    except np.linalg.LinAlgError:
-        values, vectors = np.linalg.eigh(even)
-        return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)), dtype=np.float64)
+    even.flat[:: len(even) + 1] += 1e-12 * (1.0 + float(even.trace()))
+    root, status = dpotrf(even, lower=1, clean=1)
+    if status == 0:
+        return np.asarray(root, dtype=np.float64)
+    values, vectors = np.linalg.eigh(even)
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)), dtype=np.float64)
 
 
 def require_features(context: FloatArray, features: int, round: int) -> None:

@@ -152,9 +152,11 @@ class Ledger(NamedTuple):
 
     def remaining(self, limit: Array) -> Array:
         """Return an amount that can be added without exceeding `limit`; negative if it is exceeded already."""
-        rest = Ledger(limit, 0.0 * self.total).add(-self.total)
-        is_exact = (self.correction == 0.0) & (rest.correction == 0.0)
-        return where(is_exact, rest.total, limit * (1 - GUARD) - self.value)
+        rest = limit - self.total
+        taken = rest - limit
+        lost = (limit - (rest - taken)) - (self.total + taken)  # the rounding error of the subtraction
+        is_exact = (self.correction == 0.0) & (lost == 0.0)
+        return where(is_exact, rest, limit * (1 - GUARD) - self.value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,7 +195,10 @@ class BudgetSet:
     @cached_property
     def _lines(self) -> tuple[FloatArray, FloatArray]:
         """The limits as functions of the number of requests: offsets and slopes, shape (m,)."""
-        lines = [(b.limit, 0.0) if isinstance(b, Budget) else (b.credit, b.per_request) for b in self.budgets]
+        down = 1 - GUARD
+        lines = [
+            (b.limit, 0.0) if isinstance(b, Budget) else (b.credit * down, b.per_request * down) for b in self.budgets
+        ]
         offsets, slopes = np.array(lines).T
         return offsets, slopes
 
@@ -210,9 +215,7 @@ class BudgetSet:
     def limit(self, requests: int) -> FloatArray:
         """Return the limits after so many requests, shape (m,). Those of ceilings are rounded down."""
         offsets, slopes = self._lines
-        if not self.has_ceiling:
-            return offsets
-        return np.asarray(np.where(slopes > 0, (offsets + slopes * requests) * (1 - GUARD), offsets))
+        return offsets + slopes * requests if self.has_ceiling else offsets
 
     @cached_property
     def largest(self) -> FloatArray:
@@ -235,11 +238,10 @@ class BudgetSet:
         """A mask of the budgets that count above the cheapest action, shape (m,)."""
         return np.array([budget.above_cheapest for budget in self.budgets])
 
-    def affordable(self, committed: Ledger, bounds: FloatArray, requests: int) -> NDArray[np.bool_]:
+    def affordable(self, committed: Ledger, bounds: FloatArray, limit: FloatArray) -> NDArray[np.bool_]:
         """Return a mask (K,) of the actions that keep every cap if they cost at most `bounds`, shape (K, m).
 
-        `committed` is the money spent and held back for open requests, `requests` their number with this one. A free
-        action is always affordable.
+        `committed` is the money spent and held back for open requests. A free action is always affordable.
         """
-        fits = (bounds <= committed.remaining(self.limit(requests))) | (bounds <= 0)
-        return np.asarray(fits[:, self.is_cap].all(axis=1))
+        fits = (bounds <= committed.remaining(limit)) | (bounds <= 0)
+        return np.asarray((fits | ~self.is_cap).all(axis=1))

@@ -53,11 +53,11 @@ def require_numbers(name: str, value: ArrayLike, round: int | None) -> FloatArra
         array = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
         raise InputError(name, f"{value!r} is not made of numbers", "Give real numbers", round=round) from None
+    if np.abs(array).max(initial=0.0) <= LARGEST_NUMBER:  # False for NaN
+        return array
     if not np.all(np.isfinite(array)):
         raise NonFiniteError(name, f"is {value!r}", "Leave this request out; the state is as it was", round=round)
-    if np.abs(array).max(initial=0.0) > LARGEST_NUMBER:
-        raise InputError(name, f"{value!r} is out of range", f"Give at most {LARGEST_NUMBER:g}", round=round)
-    return array
+    raise InputError(name, f"{value!r} is out of range", f"Give at most {LARGEST_NUMBER:g}", round=round)
 
 
 def require_costs(rule: PrimalDual, name: str, value: ArrayLike | None, round: int | None) -> FloatArray | None:
@@ -70,7 +70,7 @@ def require_costs(rule: PrimalDual, name: str, value: ArrayLike | None, round: i
         table = table[:, None]
     if table.shape != (K, m):
         raise InputError(name, f"have shape {table.shape}", f"Give ({K}, {m}): actions × budgets", round=round)
-    if np.any(table < 0):
+    if table.min() < 0:
         raise InputError(name, "are negative", "Give costs of at least 0", round=round)
     return table
 
@@ -78,7 +78,7 @@ def require_costs(rule: PrimalDual, name: str, value: ArrayLike | None, round: i
 def require_rewards(value: ArrayLike, actions: int, round: int | None) -> FloatArray:
     """Return rewards in [0, 1], shape (K,)."""
     array = require_numbers("reward", value, round).reshape(-1)
-    if array.shape != (actions,) or np.any(array < 0) or np.any(array > 1):
+    if array.shape != (actions,) or array.min() < 0 or array.max() > 1:
         raise InputError(
             "reward", f"{value!r} is not {actions} number(s) in [0, 1]", "Scale rewards to [0, 1]", round=round
         )
@@ -118,12 +118,12 @@ def require_paid(
 
     A reward without a cost settles the announced cost, if there is one.
     """
-    K, m, number = rule.actions, rule.setting.resources, opened.round
+    m, number = rule.setting.resources, opened.round
     if cost is not None:
         paid = require_numbers("cost", cost, number).reshape(-1)
-        if paid.shape != (m,) or np.any(paid < 0):
+        if paid.shape != (m,) or paid.min() < 0:
             raise InputError("cost", f"is {cost!r}", f"Give {m} number(s) of at least 0", round=number)
-        return np.asarray(rule.counted(opened, np.broadcast_to(paid, (K, m)))[opened.action])
+        return rule.counted_paid(opened, paid)
     table = require_costs(rule, "costs", costs, number)
     if table is not None:
         return np.asarray(rule.counted(opened, table)[opened.action])
@@ -148,5 +148,6 @@ def require_outcomes(
         return ActionOutcomes(np.ones(K, dtype=np.bool_), require_rewards(rewards, K, number), known)
     if reward is None:
         return None
-    seen = np.arange(K) == opened.action
-    return ActionOutcomes(seen, np.where(seen, require_rewards([reward], 1, number)[0], 0.0), known)
+    seen, gained = np.zeros(K, dtype=np.bool_), np.zeros(K)
+    seen[opened.action], gained[opened.action] = True, require_rewards([reward], 1, number)[0]
+    return ActionOutcomes(seen, gained, known)

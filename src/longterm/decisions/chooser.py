@@ -438,10 +438,10 @@ class Chooser(Stored[ChooserCopy]):
 
     def _warn_of_excess(self, opened: OpenChoice, paid: FloatArray) -> None:
         """Warn if a cost is above the bound of its choice."""
-        excess = np.max((paid - opened.bound)[self.rule.budget_set.is_cap], initial=0.0)
-        if excess > 0:
-            what = f"choice {opened.round} cost {excess:g} more than its bound; the cap may be exceeded by as much"
-            warn_caller(what, BrokenBoundWarning)
+        excess = np.where(self.rule.budget_set.is_cap, paid - opened.bound, 0.0)
+        if (excess > 0).any():
+            what = f"choice {opened.round} cost {excess.max():g} more than its bound"
+            warn_caller(f"{what}; the cap may be exceeded by as much", BrokenBoundWarning)
 
     def _find(self, choice: Choice | str) -> OpenChoice:
         """Return the open choice that is meant, or raise a TokenError that says why there is none."""

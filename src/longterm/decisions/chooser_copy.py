@@ -316,7 +316,7 @@ class ChooserCopy:
         if lesson.paid is not None:
             costs = outcomes.costs.copy()
             costs[lesson.action] = lesson.paid
-            outcomes = outcomes._replace(costs=costs)
+            outcomes = ActionOutcomes(outcomes.seen, outcomes.rewards, costs)
         return self.rule.learn(state, lesson, outcomes)
 
     def _state_without(self, state: RuleState, choice: OpenChoice) -> RuleState:

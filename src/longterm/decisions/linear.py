@@ -18,6 +18,7 @@ from longterm.errors import InputError
 SHARED_LEVEL = 1.0
 """The prior deviation of the level that all actions share: rewards are in [0, 1]."""
 LARGEST_LOG_RATIO = 12.0
+_ONE = np.ones(1)
 LARGEST_RATIO = 5.0
 """A single request counts at most so much in the mean of realised over predicted costs."""
 
@@ -42,7 +43,7 @@ class CostRatios(NamedTuple):
 
     def updated(self, ratio: FloatArray) -> CostRatios:
         """Return the ratios after one more request; old requests are forgotten after about 500."""
-        keep = np.where(self.weight < 500.0, 1.0, 1.0 - 1.0 / 500.0)
+        keep = 1.0 - (self.weight >= 500.0) / 500.0
         return CostRatios(keep * self.total + np.minimum(ratio, LARGEST_RATIO), keep * self.weight + 1.0)
 
 
@@ -109,14 +110,14 @@ class _Linear(Primal[LinearState]):
     def learn(self, state: LinearState, choice: OpenChoice, outcomes: ActionOutcomes, setting: Setting) -> LinearState:
         x, ratios = self._features(choice.context), state.ratios
         belief = state.belief.rescaled(x).drifted((self.drift / self.noise) ** 2, choice.round)
-        for action in np.flatnonzero(outcomes.seen).tolist():
+        for action in outcomes.seen.nonzero()[0].tolist():
             costs = outcomes.costs[action]
             if self.cost_noise is not None:
                 announced = None if choice.counted is None else choice.counted[action] / setting.unit
                 predicted = belief.mean[1:, action] @ (x / belief.scale)
                 costs, ratio = self._log_ratio(np.abs(costs), announced, predicted)
                 ratios = ratios if ratio is None else ratios.updated(ratio)
-            belief = belief.updated(x, action, np.concatenate([[outcomes.rewards[action]], costs]))
+            belief = belief.updated(x, action, np.concatenate((outcomes.rewards[action : action + 1], costs)))
         recent = state.recent
         if self.window and choice.counted is not None:
             recent = recent.added(choice.context, choice.counted[:, 0] / setting.unit[0])
@@ -141,7 +142,7 @@ class _Linear(Primal[LinearState]):
 
     def _features(self, context: FloatArray) -> FloatArray:
         """Return the context, with a constant behind it if actions have levels."""
-        return context if self.level_scale is None else np.append(context, 1.0)
+        return context if self.level_scale is None else np.concatenate((context, _ONE))
 
     def _costs(self, state: LinearState, learned: FloatArray, announced: FloatArray | None) -> FloatArray:
         """Return expected costs (..., K, m) from the belief's outputs and the announced costs."""
@@ -149,7 +150,7 @@ class _Linear(Primal[LinearState]):
             return learned
         if self.cost_noise is None:
             return announced
-        logs = np.clip(self.cost_noise / self.noise * learned, -LARGEST_LOG_RATIO, LARGEST_LOG_RATIO)
+        logs = _clip(self.cost_noise / self.noise * learned)
         return np.asarray(announced * np.exp(logs) * state.ratios.mean)
 
     def _log_ratio(
@@ -160,13 +161,19 @@ class _Linear(Primal[LinearState]):
         if announced is None or not (announced.min() > 0 and paid.min() > 0):
             return predicted, None
         unit = self.cost_noise / self.noise
-        logs = np.clip(np.log(paid) - np.log(announced), -LARGEST_LOG_RATIO, LARGEST_LOG_RATIO)
-        return logs / unit, np.exp(logs - np.clip(unit * predicted, -LARGEST_LOG_RATIO, LARGEST_LOG_RATIO))
+        logs = _clip(np.log(paid) - np.log(announced))
+        return logs / unit, np.exp(logs - _clip(unit * predicted))
 
     def _explored(self, probabilities: FloatArray, request: Request) -> FloatArray:
         """Return the probabilities mixed with a share `exploration`/√t of all allowed actions."""
+        if not self.exploration:
+            return probabilities
         share, allowed = min(1.0, self.exploration / np.sqrt(request.round)), request.allowed
         return np.asarray((1 - share) * probabilities + share * (allowed / allowed.sum()))
+
+
+def _clip(logs: FloatArray) -> FloatArray:
+    return np.minimum(np.maximum(logs, -LARGEST_LOG_RATIO), LARGEST_LOG_RATIO)
 
 
 @dataclass(frozen=True)

@@ -149,6 +149,10 @@ class PrimalDual:
         low, high = (-radius if np.any(budgets.is_cap) else 0.0), (1 + radius if has_floors else 1.0)
         return Setting(budgets.unit, budgets.horizon, radius, budgets.rate, low, high - low)
 
+    @cached_property
+    def _even_target(self) -> FloatArray:
+        return np.full(self.setting.resources, self.setting.rate)
+
     @property
     def _margin(self) -> float:
         """The Slater margin s."""
@@ -197,32 +201,34 @@ class PrimalDual:
         """
         budgets, setting, t = self.budget_set, self.setting, state.round
         counted, most, base = self._counted_request(costs, bounds, t)
+        limit = budgets.limit(t)
         in_use = np.ones(self.actions, dtype=np.bool_) if in_use is None else in_use
         suitable = in_use if allowed is None else in_use & allowed
         playable = suitable
         if self.stop:
-            playable = suitable & budgets.affordable(state.committed, most, t)
+            playable = suitable & budgets.affordable(state.committed, most, limit)
             if budgets.always_answers and suitable.any() and not playable.any():
                 playable = np.arange(self.actions) == np.where(suitable, most.max(axis=1), np.inf).argmin()
         scaled = None if counted is None else budgets.sign * counted / setting.unit
-        left, target = self._plan(state)
+        left, target = self._plan(state, limit)
         request = Request(t, context, scaled, self.dual.prices(state.dual, setting), playable)
         recent = partial(self.primal.predict_recent, state.primal, request)
         situation = Situation(t, most / setting.unit, left, target, in_use, budgets.has_ceiling, recent)
-        state = state._replace(dual=self.dual.plan(state.dual, situation, setting))
-        prices = self.dual.prices(state.dual, setting)
-        opened = OpenChoice(
-            t, context, prices, playable, -1, np.zeros(self.actions), target, counted, np.zeros(setting.resources), base
-        )
+        dual = self.dual.plan(state.dual, situation, setting)
+        prices = self.dual.prices(dual, setting)
         if not playable.any():
+            none, nothing = np.zeros(self.actions), np.zeros(setting.resources)
+            refused = OpenChoice(t, context, prices, playable, -1, none, target, counted, nothing, base)
             gradient = budgets.sign * (0.0 - target)
-            return state._replace(round=t + 1, dual=self.dual.update(state.dual, gradient, setting)), opened
+            return state._replace(round=t + 1, dual=self.dual.update(dual, gradient, setting)), refused
         chances = self._chances(state, request._replace(prices=prices), rng)
-        draw = rng.random() * chances.sum()
-        action = min(int(np.searchsorted(np.cumsum(chances), draw, side="right")), int(np.flatnonzero(chances)[-1]))
+        sums = chances.cumsum()
+        action = int(sums.searchsorted(rng.random() * sums[-1], side="right"))
+        if action == len(chances) or chances[action] == 0:  # by rounding
+            action = int(chances.argmax())
         bound = np.where(budgets.is_cap, most[action], 0.0)
-        opened = opened._replace(action=action, probabilities=chances, bound=bound)
-        return state._replace(round=t + 1, committed=state.committed.add(bound)), opened
+        opened = OpenChoice(t, context, prices, playable, action, chances, target, counted, bound, base)
+        return RuleState(t + 1, state.primal, dual, state.committed.add(bound), state.spent), opened
 
     def _counted_request(
         self, costs: FloatArray | None, bounds: FloatArray | None, round: int
@@ -242,21 +248,23 @@ class PrimalDual:
         most = costs if bounds is None else bounds
         return costs, np.broadcast_to(budgets.largest, (self.actions, m)) if most is None else most, base
 
-    def _plan(self, state: RuleState) -> tuple[FloatArray, FloatArray]:
+    def _plan(self, state: RuleState, limit: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the money left and ρ_t, the planned cost of this request, in units of the rules, shape (m,)."""
         setting, budgets = self.setting, self.budget_set
         # Money held back counts for caps only: an open request promises nothing to a floor.
-        used = np.where(budgets.is_cap, state.committed.value, state.spent.value)
-        left = (budgets.limit(state.round) - used) / setting.unit
+        used = state.committed.value
+        if not budgets.is_cap.all():
+            used = np.where(budgets.is_cap, used, state.spent.value)
+        left = (limit - used) / setting.unit
         if not self.replan or self.horizon is None:
-            return left, np.full(setting.resources, setting.rate)
+            return left, self._even_target
         return left, np.asarray(np.maximum(left, 0.0) / max(self.horizon - state.round + 1, 1))
 
     def _chances(self, state: RuleState, request: Request, rng: np.random.Generator) -> FloatArray:
         """Return the primal's probabilities, 0 for every action that is not allowed."""
         chances = np.where(request.allowed, self.primal.weigh(state.primal, request, rng), 0.0)
         total = chances.sum()
-        if not (np.isfinite(total) and total > 0 and chances.min() >= 0):
+        if not (0 < total < np.inf and chances.min() >= 0):
             raise NonFiniteError(
                 "probabilities",
                 f"of {type(self.primal).__name__} are {chances.tolist()}",
@@ -276,24 +284,35 @@ class PrimalDual:
             return above
         return np.where(self.budget_set.above_cheapest & (opened.counted == 0), 0.0, above)
 
+    def counted_paid(self, opened: OpenChoice, paid: FloatArray) -> FloatArray:
+        """Return the cost (m,) of the action as the budgets count."""
+        above = np.maximum(paid - opened.base, 0.0)
+        if opened.counted is None:
+            return above
+        return np.where(self.budget_set.above_cheapest & (opened.counted[opened.action] == 0), 0.0, above)
+
     def charge(self, state: RuleState, opened: OpenChoice, paid: FloatArray) -> RuleState:
         """Return the state after the cost (m,) of the action, as the budgets count: ledgers and prices move."""
         budgets = self.budget_set
         gradient = budgets.sign * (paid / self.setting.unit - opened.target)
-        return state._replace(
-            committed=state.committed.add(np.where(budgets.is_cap, paid, 0.0)).add(-opened.bound),
-            spent=state.spent.add(paid),
-            dual=self.dual.update(state.dual, gradient, self.setting),
+        return RuleState(
+            state.round,
+            state.primal,
+            self.dual.update(state.dual, gradient, self.setting),
+            state.committed.add(np.where(budgets.is_cap, paid, 0.0)).add(-opened.bound),
+            state.spent.add(paid),
         )
 
     def learn(self, state: RuleState, opened: OpenChoice, outcomes: ActionOutcomes) -> RuleState:
         """Return the state after outcomes with costs as the budgets count: the primal learns."""
-        scaled = outcomes._replace(costs=self.budget_set.sign * outcomes.costs / self.setting.unit)
+        costs = self.budget_set.sign * outcomes.costs / self.setting.unit
+        scaled = ActionOutcomes(outcomes.seen, outcomes.rewards, costs)
         return state._replace(primal=self.primal.learn(state.primal, opened, scaled, self.setting))
 
     def reward(self, state: RuleState, reward: float) -> RuleState:
         """Return the state after the reward of an action: a dual with a target for rewards moves."""
-        return state._replace(dual=self.dual.reward(state.dual, reward))
+        dual = self.dual.reward(state.dual, reward)
+        return state if dual is state.dual else state._replace(dual=dual)
 
     def with_actions(self, actions: int) -> PrimalDual:
         """Return the same rule for another number of actions."""

@@ -35,7 +35,7 @@ from longterm.errors import InputError, did_you_mean
 
 SHARED_SCALE, PRIOR_SCALE, LEVEL_SCALE = 0.2, 0.03, 0.15
 NOISE, COST_NOISE, FACTOR, DRIFT = 0.3, 0.5, 0.1, 0.002
-WINDOW = 512
+WINDOW, DRAWS = 512, 16
 LARGEST_RATIO = 12.0
 """The largest cost of a request, in units of its model's price."""
 UNIT, NO_CEILING = 1e3, 1e6
@@ -229,6 +229,7 @@ class Router:
             cost_noise=COST_NOISE,
             window=WINDOW,
             factor=FACTOR,
+            draws=DRAWS,
         )
         dual = PlannedPrice(least_reward=least_quality)
         ceiling = NO_CEILING if per_request is None else per_request
@@ -295,7 +296,7 @@ class Router:
         reward, cost : float, optional
             Each counts once; the other may come later.
         """
-        choice = self.chooser.find(str(route))
+        choice = route.choice if isinstance(route, Route) else self.chooser.find(route)
         self.chooser.settle(choice, reward, cost, cost_follows=cost is None)
         parts = self._parts.pop(choice.number, {})
         parts |= {name: value for name, value in (("reward", reward), ("cost", cost)) if value is not None}
@@ -306,7 +307,7 @@ class Router:
 
     def skip(self, route: Route | str) -> None:
         """Give up a route whose outcome will not come. The money held back for it counts as spent."""
-        choice = self.chooser.find(str(route))
+        choice = route.choice if isinstance(route, Route) else self.chooser.find(route)
         self.chooser.skip(choice)
         self._parts.pop(choice.number, None)
 
