@@ -23,7 +23,7 @@ NAMED = [*PAGES, *SOURCES]
 LINK = re.compile(r"\[[^\]]+\]\(([^)\s]+)\)")
 DOTTED = re.compile(r"`(?:python -m )?(longterm(?:\.\w+)+)")
 SCENARIO = re.compile(r"`scenarios\.(\w+)")
-DOCUMENT = re.compile(r"(?<![./\w])((?:docs|tests|benchmarks|examples)/[\w/]+\.(?:md|py))")
+DOCUMENT = re.compile(r"(?<![./\w])(docs/[\w/]+\.(?:md|py)|(?:tests|benchmarks|examples)/[\w/]+\.py)")
 
 
 GENERATED = ("gallery_pages/", "../gallery_pages/", "reference/api/", "../reference/api/", "api/")
