@@ -195,6 +195,16 @@ def whole_numbers(name: str, given: Any) -> NDArray[np.int64]:
     return np.ascontiguousarray(numbers, dtype=np.int64)
 
 
+def order_for(order: Any, count: int) -> NDArray[np.int64]:
+    """Return the numbers of rows in the order to learn them; IN_ORDER for None."""
+    if order is None:
+        return IN_ORDER
+    numbers = whole_numbers("order", order)
+    if numbers.ndim != 1 or np.any((numbers < 0) | (numbers >= count)):
+        raise InputError("order", "has other numbers than those of rows", f"Use 0 … {count - 1}")
+    return numbers
+
+
 def is_row(indices: NDArray[Any], values: NDArray[Any], dimension: int) -> bool:
     """Return True if these are the columns of a row in increasing order, with a value for each."""
     if values.ndim != 1 or values.shape != indices.shape:

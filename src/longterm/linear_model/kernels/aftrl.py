@@ -52,7 +52,7 @@ def row_loop(digest: str) -> Callable[..., None]:
                 norm_1 += abs(w)
                 norm_2 += w * w
             s.norm_1, s.norm_2 = norm_1, norm_2
-            end_round(p, s, mixture, residual, norm_1, norm_2, slope, labels[i], weights[i])
+            end_round(p, s, mixture, residual, norm_2, slope, labels[i], weights[i])
 
     return learn_rows
 
@@ -69,8 +69,8 @@ def begin_round(p, s, mixture, residual, dot, length, label, weight):
 
 
 @helper
-def end_round(p, s, mixture, residual, norm_1, norm_2, slope, label, weight):
-    """Do what a round does after z has changed, with the norms of the next w."""
-    place_leader(p, s, mixture, s.multiplier_sum, norm_1, norm_2)
+def end_round(p, s, mixture, residual, norm_2, slope, label, weight):
+    """Do what a round does after z has changed, with ‖w‖² of the next w."""
+    place_leader(p, s, mixture, s.multiplier_sum, norm_2)
     place_intercept(p, s, residual, slope, label, weight)
     s.round += 1

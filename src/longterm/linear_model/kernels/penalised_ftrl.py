@@ -74,7 +74,7 @@ def row_loop(digest: str) -> Callable[..., None]:
             if p.max_features > 0:
                 s.multiplier = max(s.multiplier, weight_for_few(p, z, s.multiplier))
             _, s.norm_1, s.norm_2 = soft_sums(z, s.multiplier * p.l1)
-            place_leader(p, s, mixture, s.multiplier, s.norm_1, s.norm_2)
+            place_leader(p, s, mixture, s.multiplier, s.norm_2)
             place_intercept(p, s, residual, slope, labels[i], weights[i])
             s.round += 1
 
