@@ -76,6 +76,8 @@ class Counts(NamedTuple):
     """The number of actions, removed ones included."""
     removed: int = 0
     """A bit for each action: 1 if it is not used any more."""
+    refused: int = 0
+    """The requests for which no action was affordable."""
 
 
 class ChooserChange(NamedTuple):
@@ -242,6 +244,7 @@ class ChooserCopy:
         choice = choice._replace(epoch=epoch)
         counts, recent = self._counted((*expired, choice.round), 0)
         status = REFUSED if choice.action < 0 else sql.OPEN
+        counts = counts._replace(refused=counts.refused + (status == REFUSED))
         return ChooserChange(state, counts, recent, _encode_generator(self._rng), choice, status, now, key, expired)
 
     def expiring(self, now: float) -> tuple[int, ...]:
@@ -378,6 +381,7 @@ class ChooserCopy:
         _require(counts.version == version, "the version is not the number of changes")
         _require(0 <= counts.lessons - counts.base < LESSONS_KEPT, "too many lessons are not learned")
         _require(0 <= counts.removed < 1 << actions, "an action that does not exist was removed")
+        _require(counts.refused <= asked, "more requests were refused than made")
         _require(small.round == asked + 1, "the number of requests is not that of the rounds")
         _decode_generator(self._rng, small.generator)
         with np.errstate(all="ignore"):
