@@ -79,7 +79,7 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
     -----
     `fit` with a budget standardises features, and the budget is one of the weights of standardised features; `coef_`
     and `intercept_` are for rows as they come. Sparse matrices are centred if they have at most 512 columns or a fourth
-    of their entries stored. `docs/linear_model.md` lists what each attribute guarantees.
+    of their entries stored. `docs/guides/linear_model.md` lists what each attribute guarantees.
 
     Examples
     --------
