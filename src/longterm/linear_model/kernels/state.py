@@ -222,7 +222,7 @@ class KernelState:
         """Continue with the gradient sum (z + shift) · change, and squared lengths of rows multiplied by `lengths`.
 
         For FTRL with a mixture. For the leaders what was learned so far counts `more` times as much. The charges of the
-        scales stay, so that the bound against the expert at 0 holds across updates (`docs/scales.md`).
+        scales stay, so that the bound against the expert at 0 holds across updates (`docs/proofs/scales.md`).
         """
         s, mixture = self.scalars, self.mixture(WEIGHTS)
         self.z[...] = (self.z + shift) * (change * more)
