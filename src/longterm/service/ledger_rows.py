@@ -168,7 +168,7 @@ class LedgerRows:
         return hold
 
     def _write(self, database: Database, accounts: Iterable[Account]) -> None:
-        statements = []
+        statements: list[sql.Statement] = []
         for a in accounts:
             if not all(0 <= number < LARGEST for number in (a.held, a.exposed, a.spent)):
                 raise _corrupted(database, f"account {a.name!r} would hold {a.held} and have spent {a.spent}")
