@@ -32,6 +32,8 @@ UNIT = 1000
 
 
 class Request(NamedTuple):
+    """A request, its cost and its largest cost."""
+
     model: str
     cost: int
     largest: int
@@ -54,31 +56,33 @@ def draw(dice: random.Random, model: str, price: tuple[float, float]) -> Request
 def play(seed: int, holds: Literal["worst"] | ExcessHold, reserve: float | None) -> tuple[int, float]:
     """Return the number of false refusals, and the money spent as a share of the limit."""
     dice, table = random.Random(seed), prices()
-    with tempfile.TemporaryDirectory() as folder:
-        with Ledger.open(f"{folder}/s.db", holds=holds, durability="relaxed") as ledger:
-            ledger.add_account("past", 10**15)
-            for k in range(HISTORY):
-                for model, price in table.items():
-                    past = draw(dice, model, price)
-                    ledger.hold("past", past.largest, f"{model} {k}", group=model)
-                    ledger.settle(f"{model} {k}", past.cost)
-            requests = [draw(dice, *dice.choice(list(table.items()))) for _ in range(REQUESTS)]
-            limit = sum(request.cost for request in requests) * PAID // REQUESTS
-            ledger.add_account("a", limit, reserve=None if reserve is None else int(reserve * limit))
-            false, committed = 0, 0
-            open_requests: list[tuple[str, int]] = []
-            for k, request in enumerate(requests):
-                try:
-                    ledger.hold("a", request.largest, str(k), group=request.model)
-                    open_requests.append((str(k), request.cost))
-                    committed += request.cost
-                except OutOfBudgetError:
-                    false += committed + request.cost <= limit
-                if len(open_requests) == CONCURRENT or (open_requests and open_requests[-1][0] != str(k)):
-                    ledger.settle(*open_requests.pop(dice.randrange(len(open_requests))))
-            for key, cost in open_requests:
-                ledger.settle(key, cost)
-            return false, ledger.balance("a").spent / limit
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Ledger.open(f"{folder}/s.db", holds=holds, durability="relaxed") as ledger,
+    ):
+        ledger.add_account("past", 10**15)
+        for k in range(HISTORY):
+            for model, price in table.items():
+                past = draw(dice, model, price)
+                ledger.hold("past", past.largest, f"{model} {k}", group=model)
+                ledger.settle(f"{model} {k}", past.cost)
+        requests = [draw(dice, *dice.choice(list(table.items()))) for _ in range(REQUESTS)]
+        limit = sum(request.cost for request in requests) * PAID // REQUESTS
+        ledger.add_account("a", limit, reserve=None if reserve is None else int(reserve * limit))
+        false, committed = 0, 0
+        open_requests: list[tuple[str, int]] = []
+        for k, request in enumerate(requests):
+            try:
+                ledger.hold("a", request.largest, str(k), group=request.model)
+                open_requests.append((str(k), request.cost))
+                committed += request.cost
+            except OutOfBudgetError:
+                false += committed + request.cost <= limit
+            if len(open_requests) == CONCURRENT or (open_requests and open_requests[-1][0] != str(k)):
+                ledger.settle(*open_requests.pop(dice.randrange(len(open_requests))))
+        for key, cost in open_requests:
+            ledger.settle(key, cost)
+        return false, ledger.balance("a").spent / limit
 
 
 def main() -> None:
