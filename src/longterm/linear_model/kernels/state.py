@@ -203,14 +203,13 @@ class KernelState:
     def rescale(self, shift: FloatArray, change: FloatArray, lengths: float, more: float) -> None:
         """Continue with the gradient sum (z + shift) · change, and squared lengths of rows multiplied by `lengths`.
 
-        For FTRL with a mixture. What was learned so far counts `more` times as much. The shares p stay.
+        For FTRL with a mixture. For the leaders what was learned so far counts `more` times as much. The charges of the
+        scales stay, so that the bound against the expert at 0 holds across updates (`docs/scales.md`).
         """
         s, mixture = self.scalars, self.mixture(WEIGHTS)
         self.z[...] = (self.z + shift) * (change * more)
         for name in RESCALED:
             s[name] *= more
-        for field in MIXTURE_FIELDS:
-            mixture[field.name] *= more**field.unit
         squares = max(self.number("gradient_squares") * more * more * lengths, float(mixture["clipped_squares"]))
         s["gradient_squares"] = squares
         s["longest_gradient"] *= max(math.sqrt(lengths), 1.0)
