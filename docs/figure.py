@@ -30,7 +30,7 @@ ROUNDS = 1000
 
 
 def comparison() -> tuple[Any, Any]:
-    """Return four learners that keep a matrix doubly stochastic while permutations arrive, and the best in hindsight."""
+    """Return four learners on doubly stochastic matrices while permutations arrive, and the best in hindsight."""
     problem = doubly_stochastic(8)
     learners = {
         "A-OGD, strongly convex": AOGD.for_problem(problem, steps="strongly convex"),
