@@ -24,8 +24,8 @@ RULES = ("a-ftrl", "penalised-ftrl")
 @pytest.mark.slow
 @pytest.mark.parametrize("norms", [(1.0, 1.0), (1.0, 0.0), (0.0, 1.0)])
 @pytest.mark.parametrize("budget", [0.5, 30.0, 1e4])
-@pytest.mark.parametrize(("rule", "scales"), [("a-ftrl", "mixed"), ("a-ftrl", "priced"), ("penalised-ftrl", "mixed")])
-def test_rounds_are_the_reference_learners(rule, scales, budget, norms):
+@pytest.mark.parametrize("rule", ["a-ftrl", "penalised-ftrl"])
+def test_rounds_are_the_reference_learners(rule, budget, norms):
     X, y = rows_and_labels(n=200)
     X[:3] = 0  # nothing is known of the scale before the first row
     l1, l2 = norms
@@ -33,12 +33,12 @@ def test_rounds_are_the_reference_learners(rule, scales, budget, norms):
     problem = Problem(g.enclosing_ball(), reference_loss("logistic", 7, 0.0), g)
     typical = 1 / (4 * np.linalg.norm(X[np.flatnonzero(X.any(axis=1))[0]]))
     if rule == "a-ftrl":
-        learner = MixedAFTRL.for_problem(problem, typical_size=typical, priced=scales == "priced")
+        learner = MixedAFTRL.for_problem(problem, typical_size=typical)
     else:
         learner = MixedPenalisedFTRL.for_problem(problem, typical_size=typical)
     state, ours = (
         learner.init(),
-        BudgetLinearLearner(7, budget, l1=l1, l2=l2, rule=rule, scales=scales, fit_intercept=False),
+        BudgetLinearLearner(7, budget, l1=l1, l2=l2, rule=rule, fit_intercept=False),
     )
     for row, label in zip(X, y, strict=True):
         state = learner.update(state, observe(problem, state.x, [row, np.float64(label)]))
@@ -47,26 +47,6 @@ def test_rounds_are_the_reference_learners(rule, scales, budget, norms):
         assert ours.multiplier == pytest.approx(float(np.squeeze(state.multiplier)), rel=1e-7, abs=1e-9)
     np.testing.assert_allclose(ours._state.mixture(WEIGHTS).loss, state.scale.hedge.losses, rtol=1e-7, atol=1e-9)
     np.testing.assert_allclose(ours._state.mixture(WEIGHTS).share, state.scale.weights, rtol=1e-7, atol=1e-9)
-
-
-def test_scales_are_not_charged_before_one_of_them_has_lost():
-    """After one row, silence: λ > 0 while every ⟨n_t, x^k⟩ is 0. Then rows again, as the reference learner has them."""
-    d, g = 400, ElasticNetBudget(400, 1.0)
-    problem = Problem(g.enclosing_ball(), reference_loss("logistic", d, 0.0), g)
-    X = np.zeros((40, d))
-    X[0], X[30:] = 1e-4, np.random.default_rng(0).standard_normal((10, d))
-    learner = MixedAFTRL.for_problem(problem, typical_size=1 / (4 * np.linalg.norm(X[0])), priced=True)
-    state, ours = learner.init(), BudgetLinearLearner(d, 1.0, scales="priced", fit_intercept=False)
-    largest = 0.0
-    for t, row in enumerate(X):
-        state = learner.update(state, observe(problem, state.x, [row, np.float64(1.0)]))
-        ours.step_dense(row, 1.0)
-        np.testing.assert_allclose(ours.weights, state.x, rtol=1e-7, atol=1e-9)
-        largest = max(largest, float(state.multiplier[0]))
-        if t == 29:
-            assert largest > 0
-            assert not state.scale.hedge.losses.any()
-            assert not ours._state.mixture(WEIGHTS).loss.any()
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -239,7 +219,6 @@ def test_scales_are_for_leaders_with_constants_found_online():
     for more in (
         {"rule": "a-ogd"},
         {"constants": {"feature_norm": 1.0}},
-        {"rule": "penalised-ftrl", "scales": "priced"},
     ):
         with pytest.raises(InputError, match="scales"):
             BudgetLinearLearner(3, 1.0, **({"scales": "mixed"} | more))

@@ -140,17 +140,10 @@ class FeatureScale:
         self.counts[0] += len(rows[2]) - 1 if sparse else len(rows)
 
     def update(self, power: float = POWER) -> tuple[FloatArray, FloatArray, float]:
-        """Compute new factors and means.
+        """Compute new factors and means. Return shift, change and lengths.
 
-        Sizes are those of the feature's own rows and of PRIOR_ROWS rows with the typical logarithm; shares count one
-        row more.
-
-        Returns
-        -------
-        shift, change : ndarray of shape (d,)
-            The sum of the gradients z becomes (z + shift) · change.
-        lengths : float
-            The factor by which the mean squared length of rows has changed.
+        The sum of the gradients z becomes (z + shift) · change, and the mean squared length of rows `lengths` times as
+        large. Sizes are those of the feature's own rows and of PRIOR_ROWS rows with the typical logarithm.
         """
         rows = max(float(self.counts[0]), 1.0)
         centred, mostly = ((self.seen > share * rows) & self.centred for share in (OFTEN, MOSTLY))
