@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from longterm.errors import DatabaseError, InputError
+from longterm.errors import DatabaseError, InputError, missing_extra
 from longterm.storage.files import partial_beside, replace_file
 
 Durability = Literal["commit", "relaxed"]
@@ -260,7 +260,7 @@ class Database:
         try:
             import psycopg
         except ImportError:
-            raise ImportError("a PostgreSQL database needs psycopg: pip install 'longterm[postgres]'") from None
+            raise missing_extra("a PostgreSQL database needs psycopg", "postgres") from None
         try:
             connection = psycopg.connect(self._url, autocommit=True)
             connection.execute(f"SET synchronous_commit = {'on' if self._durability == 'commit' else 'off'}")
