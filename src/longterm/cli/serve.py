@@ -40,8 +40,7 @@ class ServeCommand:
             raise InputError("service", "or --demo must be given, not both", "Write longterm serve service.toml")
         sys.stdout.write(f"http://{self.host}:{self.port}/ is the page, /docs lists the calls; Ctrl-C ends it\n")
         sys.stdout.flush()
-        options = {"host": self.host, "port": self.port, "workers": self.workers}
         if self.service is None:
-            serve_demo(**options)
+            serve_demo(host=self.host, port=self.port, workers=self.workers)
         else:
-            serve(self.service, **options)
+            serve(self.service, host=self.host, port=self.port, workers=self.workers)

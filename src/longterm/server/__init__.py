@@ -4,6 +4,5 @@
 """
 
 from longterm.server.client import Client, ServerError
-from longterm.server.settings import Service, read_service
 
-__all__ = ["Client", "ServerError", "Service", "read_service"]
+__all__ = ["Client", "ServerError"]

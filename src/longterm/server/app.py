@@ -28,6 +28,7 @@ from longterm.errors import (
     TokenError,
     WindowFullError,
     did_you_mean,
+    missing_extra,
 )
 from longterm.learners import Feedback
 from longterm.pacing import LivePacer
@@ -40,10 +41,11 @@ try:
     from fastapi import FastAPI, Request
     from fastapi.exceptions import RequestValidationError
     from fastapi.responses import JSONResponse, Response
+    from starlette.exceptions import HTTPException
 
     from longterm.server import requests as bodies
 except ImportError as error:
-    raise ImportError(f"the server needs {error.name}: pip install 'longterm[server]'") from error
+    raise missing_extra("the server needs FastAPI and uvicorn", "server,metrics") from error
 
 SETTINGS = "LONGTERM_SERVICE"
 """The environment variable with the path of the service's file, for workers."""
@@ -147,6 +149,11 @@ def _add_errors(app: FastAPI) -> None:
         remedy = "Correct it; /docs shows the fields of every call"
         body = {"code": "bad argument", "argument": argument, "remedy": remedy}
         return JSONResponse({"error": body | {"message": f"{argument}: {first['msg']}. {remedy}."}}, 400)
+
+    @app.exception_handler(HTTPException)
+    async def _refused(request: Request, error: HTTPException) -> JSONResponse:
+        body = {"code": "bad argument" if error.status_code == 400 else "no such call", "message": str(error.detail)}
+        return JSONResponse({"error": body}, error.status_code)
 
 
 def _status(error: LongtermError) -> tuple[int, str]:
@@ -324,9 +331,9 @@ def _feedback(body: bodies.Tell) -> dict[str, Any]:
     for name in ("constraint", "constraint_gradient"):
         if getattr(body, name) is None:
             raise InputError(name, "is missing", "Give it with loss_gradient, evaluated at the round's x")
-    parts = body.loss_gradient, body.constraint, body.constraint_gradient
-    loss = None if body.loss is None else np.asarray(body.loss)
-    return {"feedback": Feedback(*(np.asarray(part, dtype=np.float64) for part in parts), loss=loss)}
+    names = ("loss_gradient", "constraint", "constraint_gradient", "loss")
+    given: dict[str, Any] = {name: np.asarray(getattr(body, name)) for name in names if getattr(body, name) is not None}
+    return {"feedback": Feedback(**given)}
 
 
 def _add_views(app: FastAPI, service: Service, recorder: Recorder, history: History) -> None:
@@ -353,7 +360,9 @@ def _add_views(app: FastAPI, service: Service, recorder: Recorder, history: Hist
             for moment, counts, figures in thinned(history.since(seconds), MOST_POINTS)
         ]
         units = {name: one.unit for name, one in service.objects.items() if isinstance(one, Ledger)}
+        actions = {name: one.actions for name, one in service.objects.items() if hasattr(one, "actions")}
         facts = {"title": service.title, "step": history.step, "kinds": service.kinds, "units": units}
+        facts["actions"] = actions
         return {**facts, "now": time.time(), "intervals": intervals}
 
     @app.get("/metrics", response_class=Response)

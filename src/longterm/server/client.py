@@ -44,7 +44,7 @@ class Client:
     """A client of `longterm serve`. Threads may share it; each has a connection of its own.
 
     Every method takes the name of an object and the arguments of the object's own method, and returns the server's
-    answer as a dictionary. A call that gets no answer, or 503, is made again with the same key, so it takes effect once.
+    answer as a dictionary. A call that gets no answer, or 503, is made again with the same key. It takes effect once.
 
     Parameters
     ----------

@@ -38,15 +38,15 @@ function niceTop(value) {
   return [1, 1.5, 2, 3, 4, 5, 6, 8, 10].map(step => step * power).find(step => step >= value * 0.999);
 }
 
-function chart({ title, times, series, kind = "line", format = number, range = null, until }) {
-  const caption = make("figcaption", {}, make("b", {}, title));
+function chart({ title, times, series, kind = "line", format = number, tickFormat = format, range = null, until }) {
+  const legend = make("div"), caption = make("figcaption", {}, make("b", {}, title), legend);
   const values = series.map((one, index) => {
     const text = make("span");
     const mark = make("i", one.dashed ? { class: "dashed" } : {});
     mark.style.borderTopColor = one.dashed ? "var(--soft)" : colour(one.colour ?? index);
     const last = make("span", {}, `${one.name} `, text);
     last.prepend(mark);
-    caption.append(last);
+    legend.append(last);
     return text;
   });
   const svg = draw("svg", { role: "img", "aria-label": title });
@@ -57,26 +57,27 @@ function chart({ title, times, series, kind = "line", format = number, range = n
     const x = time => PAD.left + inner * (time - start) / (until - start);
     const sums = times.map((_, k) => series.reduce((sum, one) => sum + (one.values[k] ?? 0), 0));
     const every = kind === "bars" ? sums : series.flatMap(one => one.values.filter(v => v !== null && v !== undefined));
-    const [low, high] = range ?? [0, niceTop(every.reduce((a, b) => Math.max(a, b), 0))];
+    const most = every.reduce((a, b) => Math.max(a, b), 0);
+    const [low, high] = range ?? [0, kind === "bars" ? 2 * Math.ceil(niceTop(most) / 2) : niceTop(most)];
     const y = value => HEIGHT - PAD.bottom - (HEIGHT - PAD.bottom - PAD.top) * (value - low) / (high - low);
     svg.replaceChildren();
     svg.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
     for (const tick of [low, (low + high) / 2, high]) {
       svg.append(draw("line", { class: "grid", x1: PAD.left, x2: width - PAD.right, y1: y(tick), y2: y(tick) }));
-      svg.append(draw("text", { x: PAD.left - 6, y: y(tick) + 4, "text-anchor": "end" }, format(tick)));
+      svg.append(draw("text", { x: PAD.left - 6, y: y(tick) + 4, "text-anchor": "end" }, tickFormat(tick)));
     }
     for (const [time, anchor] of [[start, "start"], [until, "end"]]) {
       svg.append(draw("text", { x: x(time), y: HEIGHT - 5, "text-anchor": anchor }, clock(time)));
     }
     if (kind === "bars") {
-      const gap = times.length > 1 ? x(times.at(-1)) - x(times.at(-2)) : 4, wide = Math.max(1, Math.min(gap - 1, 12));
+      const gap = times.length > 1 ? x(times.at(-1)) - x(times.at(-2)) : 4, wide = Math.max(1, Math.min(gap - 1, 14));
       times.forEach((time, k) => {
         let below = 0;
         series.forEach((one, index) => {
           const count = one.values[k] ?? 0;
           if (!count) return;
           const [top, bottom] = [y(below + count), y(below)];
-          const box = { x: x(time) - wide, y: top, width: wide, height: bottom - top };
+          const box = { x: Math.min(x(time), width - PAD.right - wide), y: top, width: wide, height: bottom - top };
           svg.append(draw("rect", { ...box, fill: colour(one.colour ?? index) }));
           below += count;
         });
@@ -119,7 +120,7 @@ function partsOf(figures, key) {
 }
 
 function section(name, data) {
-  const { intervals, kinds, units, now } = data;
+  const { intervals, kinds, units, actions, now } = data;
   const mine = intervals.filter(one => one.figures[name]), times = mine.map(one => one.time), until = now;
   const last = mine.at(-1)?.figures[name] ?? {};
   const column = (key, part) => mine.map(one => partsOf(one.figures[name], key)[part] ?? null);
@@ -131,7 +132,9 @@ function section(name, data) {
 
   for (const part of Object.keys(partsOf(last, "spent"))) {
     const alone = Object.keys(last.spent).length === 1 && kinds[name] !== "ledger";
-    const lines = [["spent", false], ["plan", true]].map(([key, dashed]) => ({ name: key, values: column(key, part), dashed }));
+    const flat = partsOf(last, "plan")[part] === partsOf(last, "limit")[part] && kinds[name] === "ledger";
+    const lines = [{ name: "spent", values: column("spent", part) }];
+    lines.push({ name: flat ? "limit" : "plan", values: column("plan", part), dashed: true });
     charts.push(chart({ ...common, title: called("Money", part, alone) + unit, series: lines }));
   }
   const prices = Object.keys(partsOf(last, "price"));
@@ -139,23 +142,19 @@ function section(name, data) {
     const series = prices.map(part => ({ name: prices.length > 1 ? part : "", values: column("price", part) }));
     charts.push(chart({ ...common, title: kinds[name] === "learner" ? "Multiplier" : "Price of money", series }));
   }
-  const actions = [...new Set(mine.flatMap(one => one.counts)
-    .filter(row => row[0] === "actions" && row[1] === name).map(row => row[2]))].sort();
-  if (actions.length) {
-    const series = actions.map(action => ({ name: action, values: counted("actions", action) }));
-    charts.push(chart({ ...common, title: "Actions chosen", series, kind: "bars" }));
+  const chosen = (actions[name] ?? []).map(action => ({ name: action, values: counted("actions", action) }));
+  if (chosen.some(one => one.values.some(count => count))) {
+    charts.push(chart({ ...common, title: "Actions chosen", series: chosen, kind: "bars" }));
   }
-  if (["ledger", "chooser", "router"].includes(kinds[name])) {
-    const series = [{ name: "", values: counted("refused"), colour: 4 }];
-    charts.push(chart({ ...common, title: "Refusals", series, kind: "bars" }));
-  }
+  const refused = { name: "", values: counted("refused"), colour: 4 }, refusals = refused.values.reduce((a, b) => a + b, 0);
+  if (refusals) charts.push(chart({ ...common, title: "Refusals", series: [refused], kind: "bars" }));
   if (last.coverage) {
     const groups = Object.keys(last.coverage);
     const series = groups.map(group => ({ name: group || "overall", values: column("coverage", group) }));
     series.push({ name: "target", values: column("target", ""), dashed: true });
     const least = series.flatMap(one => one.values).filter(v => v !== null).reduce((a, b) => Math.min(a, b), 1);
     const range = [Math.max(0, Math.floor(10 * Math.min(least, last.target) - 0.5) / 10), 1];
-    charts.push(chart({ ...common, title: "Coverage", series, range, format: percent }));
+    charts.push(chart({ ...common, title: "Coverage", series, range, format: percent, tickFormat: v => (100 * v).toFixed(0) + " %" }));
   }
   if (last.violation !== undefined) {
     const values = column("violation", "").map(v => v === null ? null : Math.max(v, 0));
@@ -170,7 +169,7 @@ function section(name, data) {
   if (single) fact("spent", `${number(total("spent"))} of ${number(total("limit"))}`);
   if (last.held !== undefined) fact("held", number(single ? total("held") : Math.max(...Object.values(last.held))));
   if (last.open !== undefined) fact("open", number(last.open));
-  if (last.refused !== undefined) fact("refused", number(last.refused));
+  if (["ledger", "chooser", "router"].includes(kinds[name])) fact("refused in this time", number(refusals));
   if (last.overshoot !== undefined && total("overshoot") > 0) fact("over the limit", number(total("overshoot")), true);
   if (last.coverage) fact("coverage", `${percent(last.coverage[""])} of ${percent(last.target)}`);
   const heading = make("h2", {}, name, make("small", {}, kinds[name]));

@@ -6,15 +6,16 @@ from collections.abc import Iterator, Mapping
 from itertools import accumulate
 from typing import Any
 
+from longterm.errors import missing_extra
 from longterm.server.history import LIMITS, Counts
 
 try:
-    from prometheus_client import CONTENT_TYPE_LATEST as CONTENT_TYPE
-    from prometheus_client import CollectorRegistry, generate_latest
+    from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 except ImportError as error:
-    raise ImportError(f"metrics need {error.name}: pip install 'longterm[metrics]'") from error
+    raise missing_extra("/metrics needs prometheus-client", "metrics") from error
 
+CONTENT_TYPE = CONTENT_TYPE_LATEST
 _GAUGES = {
     "spent": "Money spent, in the object's unit",
     "held": "Money held for open rounds",
@@ -45,7 +46,7 @@ def exposition(figures: Mapping[str, Mapping[str, Any]], totals: Counts) -> byte
     bytes
     """
     registry = CollectorRegistry()
-    registry.register(_Collector(figures, totals))  # type: ignore[arg-type]
+    registry.register(_Collector(figures, totals))
     return generate_latest(registry)
 
 

@@ -28,9 +28,11 @@ class Act(Body):
     name: Name
     context: Numbers = []
     prompt: str | Numbers | None = None
-    costs: Table | dict[str, float] | None = Field(None, description="Of each action; by name for a router.")
-    bounds: Table | dict[str, float] | None = Field(None, description="The largest costs.")
-    allowed: Annotated[list[Text], Field(max_length=10_000)] | None = Field(None, description="Actions by name.")
+    costs: Table | dict[str, float] | None = Field(default=None, description="Of each action; by name for a router.")
+    bounds: Table | dict[str, float] | None = Field(default=None, description="The largest costs.")
+    allowed: Annotated[list[Text], Field(max_length=10_000)] | None = Field(
+        default=None, description="Actions by name."
+    )
     key: Key = None
 
 
@@ -50,9 +52,9 @@ class Settle(Body):
     token: RoundToken
     reward: float | None = None
     cost: float | Numbers | None = None
-    rewards: Numbers | None = Field(None, description="Of all actions, if they are known.")
+    rewards: Numbers | None = Field(default=None, description="Of all actions, if they are known.")
     costs: Table | None = None
-    cost_follows: bool = Field(False, description="The cost will be reported by a later call.")
+    cost_follows: bool = Field(default=False, description="The cost will be reported by a later call.")
     paid: float | None = None
     price: float | None = None
     won: bool | None = None
@@ -78,8 +80,8 @@ class Asked(BaseModel):
     """The decision of a learner, or an interval."""
 
     token: str = Field(description="Give it to /tell or /skip.")
-    x: Any = Field(None, description="The decision of a learner.")
-    lower: float | None = Field(None, description="Of an interval; null is unbounded.")
+    x: Any = Field(default=None, description="The decision of a learner.")
+    lower: float | None = Field(default=None, description="Of an interval; null is unbounded.")
     upper: float | None = None
 
 
@@ -119,7 +121,7 @@ class Hold(Body):
     account: Text
     amount: int = Field(description="In the ledger's unit.")
     key: Text = Field(description="Names the hold. A repeated call has no effect.")
-    seconds: float | None = Field(None, description="The hold expires after this time.")
+    seconds: float | None = Field(default=None, description="The hold expires after this time.")
 
 
 class SettleHold(Body):

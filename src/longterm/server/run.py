@@ -13,7 +13,7 @@ from os import PathLike
 from pathlib import Path
 
 from longterm._validate import count
-from longterm.errors import InputError
+from longterm.errors import InputError, import_optional
 from longterm.server.gate import require_token
 from longterm.server.settings import read_service
 
@@ -43,13 +43,9 @@ def serve(
     count("workers", workers)
     if not 0 < port < 65536:
         raise InputError("port", f"{port} is not a port", "Give a number from 1 to 65535")
-    try:
-        import uvicorn
+    uvicorn = import_optional("uvicorn", "longterm serve needs uvicorn and FastAPI", "server,metrics")
+    from longterm.server.app import HISTORY_STEP, SETTINGS
 
-        from longterm.server.app import HISTORY_STEP, SETTINGS
-    except ImportError as error:
-        missing = error.name if error.name and not error.name.startswith("longterm") else "FastAPI"
-        raise ImportError(f"longterm serve needs {missing}: pip install 'longterm[server,metrics]'") from error
     read_service(path).close()  # so that mistakes are reported once, before workers start
     os.environ[SETTINGS] = os.fspath(Path(path).absolute())
     if step is not None:
@@ -60,6 +56,7 @@ def serve(
         host=host,
         port=port,
         workers=workers,
+        http="longterm.server.protocol:PromptProtocol",
         access_log=False,
         server_header=False,
         log_level="warning",

@@ -154,7 +154,7 @@ def read_service(path: str | PathLike[str]) -> Service:
     Examples
     --------
     >>> import tempfile, pathlib
-    >>> from longterm.server import read_service
+    >>> from longterm.server.settings import read_service
     >>> folder = tempfile.TemporaryDirectory()
     >>> file = pathlib.Path(folder.name, "service.toml")
     >>> text = "[ledger.money]" + chr(10) + "accounts = {team = {limit = 100}}"
@@ -232,13 +232,13 @@ def _within(where: str, build: Callable[..., Any], *place: Place, **given: Any) 
     try:
         return build(*place, **given)
     except InputError as error:
-        place = error.argument if error.argument.startswith(where) else f"{where}.{error.argument}"
-        raise InputError(place, error.what, error.remedy) from error
+        argument = error.argument if error.argument.startswith(where) else f"{where}.{error.argument}"
+        raise InputError(argument, error.what, error.remedy) from error
 
 
 def _slot(where: str, given: Mapping[str, Any], known: Mapping[str, Any], **fixed: Any) -> Any:
     """Build the object whose class a table names under `kind`; its other keys are the arguments."""
-    kind = given.get("kind")
+    kind: Any = given.get("kind")
     if kind not in known:
         what = f"{kind!r} is not known{did_you_mean(kind, known)}" if "kind" in given else "is missing"
         raise InputError(f"{where}.kind", what, f"Choose from {sorted(known)}")
@@ -267,7 +267,7 @@ def _learner(
     built = find_problem(asked.name).build(**asked.parameters)
     stated = getattr(built, "problem", built)
     rule = find_learner(chosen.learner).learner(stated, horizon, chosen.parameters)
-    limits = {"max_in_flight": max_in_flight, "expire_after": expire_after, "max_age": max_age}
+    limits: dict[str, Any] = {"max_in_flight": max_in_flight, "expire_after": expire_after, "max_age": max_age}
     return LiveLearner.open(place.url, rule, stated, **limits, **place.options)
 
 
@@ -296,11 +296,11 @@ def _chooser(
         kind, where = Ceiling if "per_request" in one else Budget, f"budgets[{index}]"
         Entry(kind.__name__, kind).check(one, where)
         money.append(_within(where, kind, **one))
-    fixed = {"actions": len(names), "features": features}
+    fixed: dict[str, Any] = {"actions": len(names), "features": features}
     rule = PrimalDual(
         _slot("primal", primal, PRIMALS, **fixed), _slot("dual", dual, DUALS), money, horizon, stop=stop, replan=replan
     )
-    limits = {"max_in_flight": max_in_flight, "expire_after": expire_after, "max_age": max_age}
+    limits: dict[str, Any] = {"max_in_flight": max_in_flight, "expire_after": expire_after, "max_age": max_age}
     chooser = Chooser.open(place.url, rule, seed=seed, **limits, **place.options)
     return ServedChooser(chooser, names)
 
@@ -320,9 +320,14 @@ def _router(
     max_age: float | None = None,
 ) -> ServedRouter:
     """Open a router of prompts; without `features`, prompts are texts."""
-    given = {"per_request": per_request, "least_quality": least_quality, "features": features, "credit": credit}
-    limits = {"max_in_flight": max_in_flight, "expire_after": expire_after, "max_age": max_age}
-    options = {"largest_ratio": largest_ratio, "seed": seed}
+    given: dict[str, Any] = {
+        "per_request": per_request,
+        "least_quality": least_quality,
+        "features": features,
+        "credit": credit,
+    }
+    limits: dict[str, Any] = {"max_in_flight": max_in_flight, "expire_after": expire_after, "max_age": max_age}
+    options: dict[str, Any] = {"largest_ratio": largest_ratio, "seed": seed}
     return ServedRouter(Router.for_models(prices, **given, **options, **limits, url=place.url, **place.options))
 
 
@@ -357,8 +362,8 @@ def _intervals(
     place: Place,
     *,
     confidence_level: float = 0.9,
-    groups: list[str] = [],
-    symmetric: bool = True,  # noqa: B006
+    groups: list[str] = [],  # noqa: B006 - read, never changed
+    symmetric: bool = True,
 ) -> LiveIntervals:
     """Open prediction intervals."""
     names = _require_names("groups", groups) if groups else ()
