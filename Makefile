@@ -132,6 +132,7 @@ bench: $(READY)
 bench-live: $(READY)
 	$(BIN)/python benchmarks/live.py
 	$(BIN)/python benchmarks/fleet.py
+	$(BIN)/python benchmarks/holds.py
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/decisions.py
 
 bench-linear: $(READY)

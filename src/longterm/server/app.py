@@ -266,12 +266,12 @@ def _add_calls(app: FastAPI, service: Service, recorder: Recorder) -> None:
             return bodies.Offered(token=str(found), amount=found.amount)
 
     @post("hold")
-    def hold(body: bodies.Hold) -> bodies.Done:
+    def hold(body: bodies.Hold) -> bodies.Held:
         """Hold an amount in an account. 402: it is not available."""
         with recorded("hold", body.name):
             ledger = find("hold", body.name, Ledger)
-            ledger.hold(body.account, body.amount, body.key, seconds=body.seconds)
-        return bodies.Done()
+            held = ledger.hold(body.account, body.amount, body.key, group=body.group, seconds=body.seconds)
+            return bodies.Held(held=held)
 
     @post("settle-hold")
     def settle_hold(body: bodies.SettleHold) -> bodies.Done:

@@ -116,7 +116,7 @@ class Client:
     # --- ledgers ----------------------------------------------------------------------------------------------
 
     def hold(self, name: str, account: str, amount: int, key: str, **options: Any) -> dict[str, Any]:
-        """Hold an amount under a key. Raise a ServerError with status 402 if it is not available."""
+        """Hold an amount under a key; perhaps with a `group` and `seconds`. Raise with status 402 if there is not enough."""
         return self._call("hold", name=name, account=account, amount=amount, key=key, **options)
 
     def settle_hold(self, name: str, key: str, actual: int) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 from longterm.errors import DatabaseError
-from longterm.storage import database as sql
+from longterm.storage import schema as sql
 from longterm.storage.database import Database
 from longterm.storage.replica import Replica, Stored
 

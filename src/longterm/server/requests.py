@@ -119,9 +119,16 @@ class Hold(Body):
 
     name: Name
     account: Text
-    amount: int = Field(description="In the ledger's unit.")
+    amount: int = Field(description="The largest cost, in the ledger's unit.")
     key: Text = Field(description="Names the hold. A repeated call has no effect.")
+    group: Text | None = Field(default=None, description="The model, by which calibrated holds are estimated.")
     seconds: float | None = Field(default=None, description="The hold expires after this time.")
+
+
+class Held(Body):
+    """A hold."""
+
+    held: int = Field(description="In the ledger's unit.")
 
 
 class SettleHold(Body):

@@ -24,6 +24,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from longterm.calibration import ExcessHold
 from longterm.decisions import (
     EXP3IX,
     Budget,
@@ -45,7 +46,7 @@ from longterm.experiments.catalogue import find_learner, find_problem
 from longterm.experiments.entries import Entry
 from longterm.pacing import DualMirrorDescent, LivePacer, ReturnOnSpend
 from longterm.service import Ledger, LiveIntervals, LiveLearner
-from longterm.service.ledger import Period
+from longterm.service.accounts import Period
 
 PRIMALS = {one.__name__: one for one in (ThompsonSampling, LinearUCB, EXP3IX, ExponentialWeights)}
 DUALS = {one.__name__: one for one in (EntropicDual, EuclideanDual, HedgeDual, PlannedPrice)}
@@ -336,9 +337,15 @@ def _pacer(place: Place, *, rule: dict[str, Any]) -> LivePacer:
     return LivePacer.open(place.url, _slot("rule", rule, PACERS), **place.options)
 
 
-def _ledger(place: Place, *, accounts: dict[str, Any], unit: str = "unit") -> Ledger:
-    """Open a ledger and add its accounts; parents come first."""
-    ledger = Ledger.open(place.url, unit=unit, **place.options)
+def _ledger(
+    place: Place, *, accounts: dict[str, Any], unit: str = "unit", holds: dict[str, Any] | None = None
+) -> Ledger:
+    """Open a ledger and add its accounts; parents come first. `holds` are the settings of calibrated holds."""
+    rule: Any = "worst"
+    if holds is not None:
+        Entry("holds", ExcessHold).check(holds, "holds")
+        rule = _within("holds", ExcessHold, **holds)
+    ledger = Ledger.open(place.url, unit=unit, holds=rule, **place.options)
     try:
         for name, given in accounts.items():
             where = f"accounts.{name}"
@@ -353,7 +360,13 @@ def _ledger(place: Place, *, accounts: dict[str, Any], unit: str = "unit") -> Le
 
 
 def _account(
-    *, limit: int, parent: str | None = None, period: Period | None = None, timezone: str = "UTC", rate: int = 0
+    *,
+    limit: int,
+    parent: str | None = None,
+    period: Period | None = None,
+    timezone: str = "UTC",
+    rate: int = 0,
+    reserve: int | None = None,
 ) -> None:
     """Declare the keys of an account."""
 
