@@ -106,27 +106,21 @@ def test_no_other_origin_is_allowed(url):
     assert fetch(f"{url}/bid", b"", headers, method="OPTIONS")[0] == 405
 
 
-def exchange(url, head, chunks=()):
+def exchange(url, sent):
     """The first line of the answer to raw bytes."""
     host, _, port = url.removeprefix("http://").partition(":")
     with socket.create_connection((host, int(port)), timeout=10) as connection:
-        connection.sendall(head)
-        try:
-            for chunk in chunks:
-                connection.sendall(chunk)
-        except OSError:
-            pass  # the server has answered and closed
+        connection.sendall(sent)
         return connection.recv(100).partition(b"\r\n")[0]
 
 
 def test_large_bodies_are_refused_whatever_length_they_declare(url):
-    status, _ = fetch(f"{url}/bid", b" " * MAX_BODY + BID, JSON)
-    assert status == 413
     assert fetch(f"{url}/bid", b" " * (MAX_BODY - len(BID)) + BID, JSON)[0] == 200
     head = b"POST /bid HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-    assert b" 413 " in exchange(url, head + b"Content-Length: 99999999999999999999\r\n\r\n")
-    endless = (b"10000\r\n" + b" " * 65536 + b"\r\n" for _ in range(64))
-    assert b" 413 " in exchange(url, head + b"Transfer-Encoding: chunked\r\n\r\n", endless)
+    for length in (str(MAX_BODY + 1), "9" * 20):
+        assert b" 413 " in exchange(url, head + f"Content-Length: {length}\r\n\r\n".encode())
+    chunk = f"{MAX_BODY + 1:x}\r\n".encode() + b" " * (MAX_BODY + 1)  # the server need not read any further
+    assert b" 413 " in exchange(url, head + b"Transfer-Encoding: chunked\r\n\r\n" + chunk)
 
 
 def test_websockets_are_closed(url):

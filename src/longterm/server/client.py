@@ -25,6 +25,13 @@ ALREADY = ("already settled", "skipped")
 class ServerError(LongtermError):
     """An answer other than success.
 
+    Parameters
+    ----------
+    status : int
+        The status of HTTP; 0 if there was no answer.
+    body : dict
+        The error in the answer: code, message, argument, remedy.
+
     Attributes
     ----------
     status : the status of HTTP: 400, 401, 402 (out of budget), 404, 409 (unknown or expired token), 413, 429, 503.
@@ -116,7 +123,7 @@ class Client:
     # --- ledgers ----------------------------------------------------------------------------------------------
 
     def hold(self, name: str, account: str, amount: int, key: str, **options: Any) -> dict[str, Any]:
-        """Hold an amount under a key; perhaps with a `group` and `seconds`. Raise with status 402 if there is not enough."""
+        """Hold an amount under a key; perhaps with a `group` and `seconds`. Raise with status 402 if it is too much."""
         return self._call("hold", name=name, account=account, amount=amount, key=key, **options)
 
     def settle_hold(self, name: str, key: str, actual: int) -> dict[str, Any]:
