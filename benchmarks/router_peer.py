@@ -1,6 +1,6 @@
 """Routers with one interface for `benchmarks/router.py`: ours, and ParetoBandit where it is installed.
 
-    route(x) returns the number of a model; settle(reward, cost) reports the outcome of that request.
+route(x) returns the number of a model; settle(reward, cost) reports the outcome of that request.
 """
 
 from __future__ import annotations
@@ -45,9 +45,7 @@ class Ours:
 
     def teach(self, x: np.ndarray, rewards: np.ndarray, costs: np.ndarray) -> None:
         """Report the outcomes of all models on a labelled request."""
-        self.router.teach(
-            x, dict(zip(self.models, rewards, strict=True)), dict(zip(self.models, costs, strict=True))
-        )
+        self.router.teach(x, dict(zip(self.models, rewards, strict=True)), dict(zip(self.models, costs, strict=True)))
 
     def scale_price(self, model: str, factor: float) -> None:
         """Announce a new price, as a multiple of the first one."""
