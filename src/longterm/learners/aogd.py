@@ -5,16 +5,13 @@ With the Lagrangian L_t(x, λ) = f_t(x) + ⟨λ, g(x)⟩ − θ_t Σ_j φ(λ_j),
     x_{t+1} = Π_B( x_t − η_t ( ∇f_t(x_t) + Σ_j λ_{t,j} ∇g_j(x_t) ) )        x_1 = centre of B
     λ_{t+1} = [ λ_t + μ_t ( g(x_t) − θ_t φ'(λ_t) ) ]₊                       λ_1 = 0
 
-The slots are the schedule (θ_t, η_t, μ_t), the penalty φ and the dual: one multiplier for g = max_j g_j, as in the
-paper, or one for each g_j. With constant steps it is the OGD of Mahdavi, Jin and Yang (`MahdaviOGD`).
-The paper has φ(λ) = λ²/2; its discussion asks which φ is best. It hardly matters: the condition that replaces C2
-keeps every admissible φ between two quadratics (`theory.penalties`).
+The slots are the schedule (θ_t, η_t, μ_t), the penalty φ (λ²/2 in the paper) and the dual: one multiplier for
+g = max_j g_j, as in the paper, or one for each g_j.
 
 Steps: Table 1 of the paper (`ConvexSchedule`, `StronglyConvexSchedule`), or any schedule.
 Needs: value and one subgradient of f_t and of g_t at x_t. No horizon, no projection onto {g ≤ 0}.
-Guarantees: Theorem 1, corrected (`theory.paper`), for any losses and any g_t against a comparator with g_t(x*) ≤ 0 in
-every round. Lemma 5 holds for any schedule that passes C1–C3, and with another φ (`docs/after_the_paper.md`). With one
-multiplier the bound is on the signed sum Σ_t max_j g_j(x_t), which is at least the paper's max_j Σ_t g_j(x_t).
+Guarantees: Theorem 1, corrected (`theory.paper`), against any x* with g_t(x*) ≤ 0 in every round. Lemma 5 for other
+schedules that pass C1–C3, and for another φ (`theory.penalties`).
 Not promised: feasibility in a single round.
 """
 
@@ -27,9 +24,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from longterm._arrays import Array, FloatArray, clamp_min, scale_rows
+from longterm._arrays import Array, FloatArray, clamp_min, namespace, scale_rows
 from longterm._validate import Hyper
-from longterm.learners.base import Learner
+from longterm.learners.base import ScheduledLearner
 from longterm.learners.duals import Duals, OneForTheMaximum, OnePerConstraint
 from longterm.learners.feedback import Feedback
 from longterm.learners.feedback_check import OnBrokenBound
@@ -52,7 +49,7 @@ class AOGDState(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class AOGD(Learner[AOGDState]):
+class AOGD(ScheduledLearner[AOGDState]):
     """A-OGD on an enclosing set with a schedule.
 
     Parameters
@@ -69,14 +66,12 @@ class AOGD(Learner[AOGDState]):
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm import AOGD, observe
-    >>> from longterm.problems import two_dimensional
-    >>> problem = two_dimensional()
-    >>> learner = AOGD.for_problem(problem, steps="strongly convex", beta=0.5)
+    >>> import longterm as lt
+    >>> problem = lt.problems.two_dimensional()
+    >>> learner = lt.AOGD.for_problem(problem, steps="strongly convex", beta=0.5)
     >>> state = learner.init()
     >>> for target in ([1.0, 0.0], [0.0, 1.0]):
-    ...     x = learner.ask(state)
-    ...     state = learner.tell(state, observe(problem, x, [np.array(target)]))
+    ...     state = learner.tell(state, lt.observe(problem, learner.ask(state), [np.array(target)]))
     >>> learner.ask(state), round(float(state.multiplier), 6)
     (array([0.5, 0.5]), 0.014731)
     """
@@ -100,15 +95,12 @@ class AOGD(Learner[AOGDState]):
 
         Parameters
         ----------
-        problem : Problem
-            Gives B, Δ, G and σ.
         steps : {"convex", "strongly convex"}
             The column of Table 1.
         beta : float or array
             β in (0, 1). Larger values favour the constraint, smaller ones (down to ½) the regret.
         penalty : float or Penalty
-            The c of φ(λ) = cλ², or a Penalty. The theorem holds for c from ¼, or (1 − β)/2 where that is more, to the
-            paper's ½.
+            The c of φ(λ) = cλ², or a Penalty. The theorem holds for c from max(¼, (1 − β)/2) to the paper's ½.
         """
         c = problem.constants
         if steps == "convex":
@@ -117,14 +109,6 @@ class AOGD(Learner[AOGDState]):
             schedule = StronglyConvexSchedule(c.gradient_bound, require_strong_convexity(problem, steps), beta)
         phi = penalty if isinstance(penalty, Penalty) else Penalty.square(penalty)
         return cls(problem.enclosing_set, schedule, phi)
-
-    @property
-    def gradient_bound(self) -> Hyper | None:
-        return self.schedule.gradient_bound
-
-    @property
-    def strong_convexity(self) -> Hyper:
-        return self.schedule.strong_convexity
 
     @property
     def reads_pullback(self) -> bool:
@@ -154,11 +138,7 @@ class AOGD(Learner[AOGDState]):
         return {REGRET: bound.regret, self.violation_measure: bound.violation}
 
     def constants_of_duals(self, c: Constants) -> Constants:
-        """Return the constants with which Lemma 5 holds for m multipliers: G √((m + 1)/2) for G, √m D for D.
-
-        In the x-step ‖∇f_t + Σ_j λ_j ∇g_j‖² ≤ (m + 1) G² (1 + ‖λ‖²), by Cauchy's inequality with m + 1 terms. In the
-        λ-step ‖g(x_t) − θλ‖² ≤ 2 (m D² + θ² ‖λ‖²).
-        """
+        """Return the constants with which Lemma 5 holds for m multipliers: G √((m + 1)/2) for G, √m D for D."""
         m = self.duals.count
         if m == 1:
             return c
@@ -184,9 +164,8 @@ class AOGD(Learner[AOGDState]):
         bound = paper.theorem_1_as_printed(problem.constants, rounds, self.schedule.beta)
         return {REGRET: bound.regret, SIGNED: bound.violation}
 
-    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> AOGDState:
-        x = self.initial_x(batch_shape, xp, dtype)
-        return AOGDState(xp.asarray(1, dtype=xp.int64), x, xp.zeros((*x.shape[:-1], *self.duals.shape), dtype=x.dtype))
+    def first_state(self, t: Array, x: Array) -> AOGDState:
+        return AOGDState(t, x, namespace(x).zeros((*x.shape[:-1], *self.duals.shape), dtype=x.dtype))
 
     def update(self, state: AOGDState, feedback: Feedback) -> AOGDState:
         theta, eta, mu = self.schedule.at(state.round, state.x)
@@ -198,10 +177,6 @@ class AOGD(Learner[AOGDState]):
             x=self.enclosing_set.project(state.x - scale_rows(eta, descent)),
             multiplier=clamp_min(state.multiplier + expand(mu) * ascent, 0.0),
         )
-
-    def report(self, state: AOGDState) -> dict[str, Array]:
-        theta, eta, mu = self.schedule.at(state.round, state.x)
-        return {"multiplier": state.multiplier, "theta": theta, "eta": eta, "mu": mu}
 
 
 def _made_for(schedule: ConvexSchedule, diameter: float, gradient_bound: float) -> bool:

@@ -12,7 +12,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,6 +29,7 @@ from longterm.sets import Set
 from longterm.theory.bounds import Bounds, NoTheoremError, Theorem
 from longterm.theory.facts import Assumption, Constants
 from longterm.theory.per_learner import PerLearner
+from longterm.theory.schedules import Schedule
 
 
 class State(Protocol):
@@ -74,14 +75,19 @@ class Learner(PerLearner, ABC, Generic[S]):
     def for_problem(cls, problem: Problem, *args: Any, **options: Any) -> Learner[Any]:
         """Make the learner for a problem, with the constants that its theorem uses.
 
-        Every learner documents its options here. `horizon` is one of them where the learner needs it.
+        `problem` gives B and the constants. `horizon`, where a learner needs it, is T, the number of rounds. Every
+        learner documents its other options here.
         """
         what = f"{cls.__name__} has no way to be made from a problem"
         raise InputError("learner", what, "Call its constructor with hyper-parameters")
 
-    @abstractmethod
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> S:
         """Return the state before round 1 of `batch_shape` independent learners, in the array library `xp`."""
+        return self.first_state(xp.asarray(1, dtype=xp.int64), self.initial_x(batch_shape, xp, dtype))
+
+    def first_state(self, t: Array, x: Array) -> S:
+        """Return the state of round t = 1 with x_1 = x. Without a definition of its own a learner remembers (t, x)."""
+        return cast(S, PointState(t, x))
 
     def ask(self, state: S) -> Array:
         """Return the decision x_t, shape (..., d)."""
@@ -122,7 +128,7 @@ class Learner(PerLearner, ABC, Generic[S]):
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:
-        """The assumptions of its theorem about the hyper-parameters, checked. `check` warns of those that fail."""
+        """The assumptions of its theorem about the hyper-parameters, checked."""
         return ()
 
     @property
@@ -168,19 +174,8 @@ class Learner(PerLearner, ABC, Generic[S]):
     def bound(self, problem: Problem, rounds: ArrayLike, *, state: S | None = None) -> Bounds:
         """Return the proved bounds of this learner on a problem after T rounds, by measure.
 
-        Parameters
-        ----------
-        problem : Problem
-            The problem that it plays.
-        rounds : int or sequence of int
-            One horizon T, or several.
-        state : optional
-            The state after the run, for theorems that depend on what happened.
-
-        Returns
-        -------
-        Bounds
-            A mapping from measure to numbers. Empty, with a reason, where there is no theorem.
+        `rounds` is one T or several. `state`, the state after the run, is for theorems that depend on what happened.
+        The result is empty, with a reason, where there is no theorem.
         """
         if state is not None:
             return self._bounds(problem, rounds, lambda T: self.theorem_after(problem, state), everywhere=False)
@@ -253,6 +248,23 @@ class MadeForConstants(Learner[S]):
     @property
     def constraint_gradient_bound(self) -> Hyper | None:
         return None if self.made_for is None else self.made_for.constraint_gradient_bound
+
+
+class ScheduledLearner(Learner[S]):
+    """A learner with steps θ_t, η_t and μ_t from a schedule, and a multiplier in its state."""
+
+    schedule: Schedule
+
+    @property
+    def gradient_bound(self) -> Hyper | None:
+        return self.schedule.gradient_bound
+
+    @property
+    def strong_convexity(self) -> Hyper:
+        return self.schedule.strong_convexity
+
+    def report(self, state: S) -> dict[str, Array]:
+        return {"multiplier": cast(Any, state).multiplier, **self.schedule.at(state.round, state.x)._asdict()}
 
 
 class MadeForHorizon(Learner[S]):

@@ -94,10 +94,6 @@ class COLDQ(ProxPenalty):
 
         Parameters
         ----------
-        problem : Problem
-            Gives B, the argmin and D.
-        horizon : int
-            T, the number of rounds.
         share : float or array, optional
             The article's e of the floor γ = e T, between 0 and D. Left out, D/2.
         alpha : float or array

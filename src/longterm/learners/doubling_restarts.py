@@ -49,10 +49,9 @@ class DoublingRestarts(Restarts):
 
     Examples
     --------
-    >>> from longterm.learners import DoublingRestarts
-    >>> from longterm.problems import two_dimensional
-    >>> problem = two_dimensional()
-    >>> learner = DoublingRestarts.for_problem(problem, of="no_violation_aogd")
+    >>> import longterm as lt
+    >>> problem = lt.problems.two_dimensional()
+    >>> learner = lt.learners.DoublingRestarts.for_problem(problem, of="no_violation_aogd")
     >>> learner.first_epoch, learner.epochs(300_000)
     (40428, [(1, 40428), (40429, 80856), (121285, 161712), (282997, 323424)])
     >>> bool(learner.bound(problem, 40428)["signed_violation"] <= 0)
@@ -84,8 +83,6 @@ class DoublingRestarts(Restarts):
 
         Parameters
         ----------
-        problem : Problem
-            The problem that it plays.
         of : str
             The name of a learner whose steps can be made for another horizon: "yu_neely", "drift_plus_penalty",
             "sinha_vaze" or "no_violation_aogd".

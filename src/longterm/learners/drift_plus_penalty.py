@@ -79,14 +79,12 @@ class DriftPlusPenalty(MadeForConstants[DriftPlusPenaltyState], MadeForHorizon[D
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm import observe
-    >>> from longterm.learners import DriftPlusPenalty
-    >>> from longterm.problems import two_dimensional
-    >>> problem = two_dimensional()  # g = x₁ − ¼
-    >>> learner = DriftPlusPenalty.for_problem(problem, horizon=4, preset="neely-yu")  # V = 2, α = 4
+    >>> import longterm as lt
+    >>> problem = lt.problems.two_dimensional()  # g = x₁ − ¼
+    >>> learner = lt.learners.DriftPlusPenalty.for_problem(problem, horizon=4, preset="neely-yu")  # V = 2, α = 4
     >>> state = learner.init()
     >>> for _ in range(3):
-    ...     state = learner.tell(state, observe(problem, learner.ask(state), [np.array([1.0, 0.0])]))
+    ...     state = learner.tell(state, lt.observe(problem, learner.ask(state), [np.array([1.0, 0.0])]))
     >>> learner.ask(state), float(state.queue)
     (array([0.5546875, 0.       ]), 0.4921875)
     """
@@ -122,10 +120,6 @@ class DriftPlusPenalty(MadeForConstants[DriftPlusPenaltyState], MadeForHorizon[D
 
         Parameters
         ----------
-        problem : Problem
-            Gives B, the constraints and the constants.
-        horizon : int
-            T, the number of rounds.
         preset : {"tuned", "yu-neely-wei", "neely-yu", "liakopoulos"}
             "tuned": V = M²√T/(r G_f), α = M²T/(2r²), the same in any units. "yu-neely-wei", for constraints drawn
             independently from one law, and "neely-yu", for those of an adversary: V = √T, α = T. "liakopoulos", for

@@ -192,14 +192,11 @@ class FTRL(ProxLearner[FTRLState]):
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm import run
-    >>> from longterm.learners import FTRL, GivenScale, Multiplier
-    >>> from longterm.problems import two_dimensional
-    >>> from longterm.streams import Replay
-    >>> problem = two_dimensional()  # g = x₁ − ¼
+    >>> import longterm as lt
+    >>> problem = lt.problems.two_dimensional()  # g = x₁ − ¼
     >>> prox = problem.constraint.prox(problem.enclosing_set)
-    >>> learner = FTRL(prox, GivenScale(step=1.0), Multiplier(theta_0=0.1))
-    >>> trace = run(problem, learner, Replay([np.tile([0.8, 0.6], (2000, 1))]))
+    >>> learner = lt.learners.FTRL(prox, lt.learners.GivenScale(step=1.0), lt.learners.Multiplier(theta_0=0.1))
+    >>> trace = lt.run(problem, learner, lt.streams.Replay([np.tile([0.8, 0.6], (2000, 1))]))
     >>> bool(trace.signed_violation[-1] < learner.bound(problem, 2000)["long_term_violation"])
     True
     """

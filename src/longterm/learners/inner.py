@@ -63,9 +63,8 @@ class AdaGradNorm(AdaptiveInner):
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm.learners import AdaGradNorm
-    >>> from longterm.sets import Ball
-    >>> rule, x = AdaGradNorm(Ball(1, radius=2.0)), np.zeros(1)
+    >>> import longterm as lt
+    >>> rule, x = lt.learners.AdaGradNorm(lt.sets.Ball(1, radius=2.0)), np.zeros(1)
     >>> x, memory = rule.step(x, rule.memory(x), np.array([3.0]), np.asarray(1))
     >>> x, float(memory)  # −4/√2 is outside the ball
     (array([-2.]), 9.0)

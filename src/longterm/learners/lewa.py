@@ -72,16 +72,11 @@ class LEWA(Learner[LEWAState]):
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm import Problem, run
-    >>> from longterm.constraints import Affine
-    >>> from longterm.learners import LEWA
-    >>> from longterm.losses import Linear
-    >>> from longterm.sets import Simplex
-    >>> from longterm.streams import Replay
+    >>> import longterm as lt
     >>> # Expert 0 never errs, but at most half of the weight may rest on it.
-    >>> problem = Problem(Simplex(3), Linear(3, 2**0.5), Affine([[1.0, 0.0, 0.0]], [0.5]))
-    >>> learner = LEWA.for_problem(problem, horizon=3000, loss_spread=1.0, constraint_spread=1.0)
-    >>> trace = run(problem, learner, Replay([np.tile([0.0, 1.0, 1.0], (3000, 1))]))
+    >>> problem = lt.Problem(lt.sets.Simplex(3), lt.losses.Linear(3, 2**0.5), lt.constraints.Affine([[1.0, 0.0, 0.0]], [0.5]))
+    >>> learner = lt.learners.LEWA.for_problem(problem, horizon=3000, loss_spread=1.0, constraint_spread=1.0)
+    >>> trace = lt.run(problem, learner, lt.streams.Replay([np.tile([0.0, 1.0, 1.0], (3000, 1))]))
     >>> # The best allowed decision loses 1500 in 3000 rounds.
     >>> trace.cumulative_loss[-1].round(1), trace.signed_violation[-1].round(1)
     (np.float64(1438.9), np.float64(61.1))
@@ -115,10 +110,6 @@ class LEWA(Learner[LEWAState]):
 
         Parameters
         ----------
-        problem : Problem
-            On the simplex with total 1.
-        horizon : int
-            T, the number of rounds.
         loss_spread, constraint_spread : float, optional
             R_f and R_g, bounds on max_i ∂_i − min_i ∂_i; √2 times the bounds on the gradients' lengths unless given.
         """

@@ -67,9 +67,8 @@ class NoViolationMahdaviOGD(Tightened):
 
     Examples
     --------
-    >>> from longterm.learners import NoViolationMahdaviOGD
-    >>> from longterm.problems import two_dimensional
-    >>> learner = NoViolationMahdaviOGD.for_problem(two_dimensional(), horizon=100_000)
+    >>> import longterm as lt
+    >>> learner = lt.learners.NoViolationMahdaviOGD.for_problem(lt.problems.two_dimensional(), horizon=100_000)
     >>> round(learner.margin.gamma, 3), [assumption.holds for assumption in learner.assumptions]
     (0.807, [True, True, True, True])
     """
@@ -90,10 +89,6 @@ class NoViolationMahdaviOGD(Tightened):
 
         Parameters
         ----------
-        problem : Problem
-            The problem to play.
-        horizon : int
-            T, the number of rounds.
         slater : SlaterPoint, optional
             Unless given, the problem's, or one that is searched for.
         """

@@ -109,14 +109,11 @@ class MahdaviOGD(AOGD):
 
     Examples
     --------
-    >>> from longterm import run
-    >>> from longterm.learners import MahdaviOGD
-    >>> from longterm.problems import doubly_stochastic
-    >>> from longterm.streams import RandomPermutations
-    >>> problem = doubly_stochastic(3)
-    >>> vector = MahdaviOGD.for_problem(problem, horizon=100, multipliers="each")
-    >>> aggregate = MahdaviOGD.for_problem(problem, horizon=100)
-    >>> [run(problem, learner, RandomPermutations(3), 100).state.multiplier.shape for learner in (vector, aggregate)]
+    >>> import longterm as lt
+    >>> problem = lt.problems.doubly_stochastic(3)
+    >>> vector = lt.learners.MahdaviOGD.for_problem(problem, horizon=100, multipliers="each")
+    >>> aggregate = lt.learners.MahdaviOGD.for_problem(problem, horizon=100)
+    >>> [lt.run(problem, learner, lt.streams.RandomPermutations(3), 100).state.multiplier.shape for learner in (vector, aggregate)]
     [(21,), ()]
     """
 
@@ -143,10 +140,6 @@ class MahdaviOGD(AOGD):
 
         Parameters
         ----------
-        problem : Problem
-            The problem to play.
-        horizon : int
-            T, the number of rounds.
         multipliers : {"one", "each", "paper"}
             One for max_j g_j, so m = 1 in Theorem 4, or one for each of the m constraints. "paper" is the "Convex OGD"
             that the figures of Jenatton et al. (2016) are consistent with: one multiplier, but steps made for all m

@@ -62,15 +62,12 @@ class MirrorProx(Learner[MirrorProxState]):
 
     Examples
     --------
-    >>> from longterm import run
-    >>> from longterm.learners import MirrorProx
-    >>> from longterm.problems import doubly_stochastic
-    >>> from longterm.streams import RandomPermutations
-    >>> problem = doubly_stochastic(3)
-    >>> learner = MirrorProx.for_problem(problem, horizon=1000)
+    >>> import longterm as lt
+    >>> problem = lt.problems.doubly_stochastic(3)
+    >>> learner = lt.learners.MirrorProx.for_problem(problem, horizon=1000)
     >>> print(*learner.assumptions)
     2η²(σ_max² + δ²η²) ≤ 1 holds (0.1 against 1)
-    >>> trace = run(problem, learner, RandomPermutations(3), 1000)
+    >>> trace = lt.run(problem, learner, lt.streams.RandomPermutations(3), 1000)
     >>> round(float(trace.long_term_violation[-1]), 3)
     2.112
     """
@@ -89,13 +86,6 @@ class MirrorProx(Learner[MirrorProxState]):
         """Make mirror prox of Mahdavi, Jin and Yang, for affine constraints and a known horizon.
 
         Theorem 12: η = T^{−1/3}, δ = T^{−2/3}.
-
-        Parameters
-        ----------
-        problem : Problem
-            The problem to play.
-        horizon : int
-            T, the number of rounds.
         """
         T = validate.dimension("horizon", horizon)
         return cls(problem.enclosing_set, unit_rows(problem), mirror_prox_steps(T ** (-1 / 3), T ** (-2 / 3)))

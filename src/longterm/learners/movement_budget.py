@@ -58,13 +58,10 @@ class MovementBudget(Learner[MovementBudgetState]):
 
     Examples
     --------
-    >>> from longterm import run
-    >>> from longterm.learners import MovementBudget
-    >>> from longterm.problems import two_dimensional
-    >>> from longterm.streams import NoisyTargets
-    >>> problem = two_dimensional()
-    >>> learner = MovementBudget.for_problem(problem, horizon=500, movement=2.0)
-    >>> bool(run(problem, learner, NoisyTargets([0.3, 0.2], 0.2), 500).state.moved <= 2.0)
+    >>> import longterm as lt
+    >>> problem = lt.problems.two_dimensional()
+    >>> learner = lt.learners.MovementBudget.for_problem(problem, horizon=500, movement=2.0)
+    >>> bool(lt.run(problem, learner, lt.streams.NoisyTargets([0.3, 0.2], 0.2), 500).state.moved <= 2.0)
     True
     """
 
@@ -100,10 +97,6 @@ class MovementBudget(Learner[MovementBudgetState]):
 
         Parameters
         ----------
-        problem : Problem
-            Gives B, Δ and G_f.
-        horizon : int
-            T.
         movement : float, optional
             S, which Σ ‖x_{t+1} − x_t‖ does not exceed. Left out, there is no budget.
         price : float

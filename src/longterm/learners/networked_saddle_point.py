@@ -76,14 +76,10 @@ class NetworkedSaddlePoint(Learner[NetworkedSaddlePointState]):
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm import run
-    >>> from longterm.problems import consensus
-    >>> from longterm.learners import NetworkedSaddlePoint
-    >>> from longterm.sets import Box
-    >>> from longterm.streams import NoisyTargets
-    >>> problem = consensus(3, [(0, 1), (1, 2)], Box.cube(1, -1.0, 1.0))
-    >>> learner = NetworkedSaddlePoint.for_problem(problem, horizon=20_000)
-    >>> trace = run(problem, learner, NoisyTargets(np.array([-0.5, 0.2, 0.9]), spread=0.1), rounds=20_000)
+    >>> import longterm as lt
+    >>> problem = lt.problems.consensus(3, [(0, 1), (1, 2)], lt.sets.Box.cube(1, -1.0, 1.0))
+    >>> learner = lt.learners.NetworkedSaddlePoint.for_problem(problem, horizon=20_000)
+    >>> trace = lt.run(problem, learner, lt.streams.NoisyTargets(np.array([-0.5, 0.2, 0.9]), spread=0.1), rounds=20_000)
     >>> trace.state.x.round(1)  # the mean of all targets is 0.2
     array([0.2, 0.2, 0.2])
     """
@@ -120,15 +116,7 @@ class NetworkedSaddlePoint(Learner[NetworkedSaddlePointState]):
 
     @classmethod
     def for_problem(cls, problem: Problem, *, horizon: int) -> NetworkedSaddlePoint:
-        """Let agents on a graph find a saddle point by exchanges with neighbours, for a known horizon.
-
-        Parameters
-        ----------
-        problem : Problem
-            With a `Consensus` constraint on a product of copies of one set.
-        horizon : int
-            T, the number of rounds.
-        """
+        """Let agents on a graph find a saddle point by exchanges with neighbours, for a known horizon."""
         T, c, consensus = validate.count("horizon", horizon), problem.constants, problem.constraint
         if not isinstance(consensus, Consensus) or not isinstance(problem.enclosing_set, Product):
             raise InputError(
@@ -174,11 +162,9 @@ class NetworkedSaddlePoint(Learner[NetworkedSaddlePointState]):
 
         Examples
         --------
-        >>> from longterm.learners import NetworkedSaddlePoint
-        >>> from longterm.problems import consensus
-        >>> from longterm.sets import Box
-        >>> problem = consensus(3, [(0, 1), (1, 2)], Box.cube(1, -1.0, 1.0))
-        >>> learner = NetworkedSaddlePoint.for_problem(problem, horizon=20_000)
+        >>> import longterm as lt
+        >>> problem = lt.problems.consensus(3, [(0, 1), (1, 2)], lt.sets.Box.cube(1, -1.0, 1.0))
+        >>> learner = lt.learners.NetworkedSaddlePoint.for_problem(problem, horizon=20_000)
         >>> round(float(learner.mean_disagreement(problem, 20_000)), 3)
         0.132
         """

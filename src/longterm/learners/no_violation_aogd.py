@@ -72,13 +72,12 @@ class NoViolationAOGD(Tightened, MadeForHorizon[AOGDState]):
 
     Examples
     --------
-    >>> from longterm.learners import NoViolationAOGD
-    >>> from longterm.problems import two_dimensional
-    >>> problem = two_dimensional()
-    >>> learner = NoViolationAOGD.for_problem(problem, horizon=50_000, margin="theorem")
+    >>> import longterm as lt
+    >>> problem = lt.problems.two_dimensional()
+    >>> learner = lt.learners.NoViolationAOGD.for_problem(problem, horizon=50_000, margin="theorem")
     >>> round(learner.margin.gamma, 3), round(learner.needed_horizon), learner.assumptions[0].holds
     (1.165, 40427, True)
-    >>> learner = NoViolationAOGD.for_problem(problem, horizon=50_000)
+    >>> learner = lt.learners.NoViolationAOGD.for_problem(problem, horizon=50_000)
     >>> round(learner.margin.gamma, 3), bool(learner.bound(problem, 50_000)["signed_violation"] <= 1e-9)
     (0.325, True)
     """
@@ -110,10 +109,6 @@ class NoViolationAOGD(Tightened, MadeForHorizon[AOGDState]):
 
         Parameters
         ----------
-        problem : Problem
-            The problem to play.
-        horizon : int
-            T, the number of rounds.
         margin : {"exact sums", "theorem"} or float
             How γ is found: from exact sums, for any schedule that passes C1–C3 and T² > A; as c_1 T^{−β/2}; or a number
             below ε, for which `assumptions` reports whether it makes up for all that Lemma 5 allows.
@@ -190,10 +185,9 @@ class DecayingMarginAOGD(Tightened):
 
     Examples
     --------
-    >>> from longterm.learners import DecayingMarginAOGD
-    >>> from longterm.problems import two_dimensional
-    >>> problem = two_dimensional()
-    >>> learner = DecayingMarginAOGD.for_problem(problem, scale=0.1)
+    >>> import longterm as lt
+    >>> problem = lt.problems.two_dimensional()
+    >>> learner = lt.learners.DecayingMarginAOGD.for_problem(problem, scale=0.1)
     >>> round(learner.margin.coefficient, 3), round(learner.needed_horizon)
     (4.29, 40)
     """
@@ -219,8 +213,6 @@ class DecayingMarginAOGD(Tightened):
 
         Parameters
         ----------
-        problem : Problem
-            The problem to play.
         steps : {"convex", "strongly convex"}
             The column of Table 1.
         beta : float or array

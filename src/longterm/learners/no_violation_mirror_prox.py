@@ -51,9 +51,8 @@ class NoViolationMirrorProx(MirrorProx):
 
     Examples
     --------
-    >>> from longterm.learners import NoViolationMirrorProx
-    >>> from longterm.problems import two_dimensional
-    >>> learner = NoViolationMirrorProx.for_problem(two_dimensional(), horizon=10_000)
+    >>> import longterm as lt
+    >>> learner = lt.learners.NoViolationMirrorProx.for_problem(lt.problems.two_dimensional(), horizon=10_000)
     >>> round(learner.gamma, 6), all(assumption.holds for assumption in learner.assumptions)
     (0.185664, True)
     """
@@ -75,10 +74,6 @@ class NoViolationMirrorProx(MirrorProx):
 
         Parameters
         ----------
-        problem : Problem
-            The problem to play.
-        horizon : int
-            T, the number of rounds.
         slater : SlaterPoint, optional
             With its ε in rows of length 1. Unless given, one is searched for.
         """

@@ -72,15 +72,13 @@ class OneProjectionSGD(Learner[OneProjectionSGDState]):
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm import observe
-    >>> from longterm.problems import two_dimensional
-    >>> from longterm.learners import OneProjectionSGD
-    >>> problem = two_dimensional()  # dist(x, X) = [x_1 − ¼]₊ in the disc: slope 1
+    >>> import longterm as lt
+    >>> problem = lt.problems.two_dimensional()  # dist(x, X) = [x_1 − ¼]₊ in the disc: slope 1
     >>> onto = lambda x: np.minimum(x, [0.25, np.inf])  # Π_X for means, which lie in the disc
-    >>> learner = OneProjectionSGD.for_problem(problem, horizon=2000, projection=onto, slope=1.0)
+    >>> learner = lt.learners.OneProjectionSGD.for_problem(problem, horizon=2000, projection=onto, slope=1.0)
     >>> state = learner.init()
     >>> for _ in range(2000):
-    ...     state = learner.tell(state, observe(problem, learner.ask(state), [np.array([0.8, 0.6])]))
+    ...     state = learner.tell(state, lt.observe(problem, learner.ask(state), [np.array([0.8, 0.6])]))
     >>> learner.answer(state).round(2)
     array([0.25, 0.57])
     """
@@ -106,10 +104,6 @@ class OneProjectionSGD(Learner[OneProjectionSGDState]):
 
         Parameters
         ----------
-        problem : Problem
-            The problem to play.
-        horizon : int
-            T, the number of rounds.
         slope : float, optional
             A ρ with dist(x, X) ≤ [g(x)]₊/ρ on B; ε/Δ from a Slater point of slack ε unless given.
         projection : Projection, optional

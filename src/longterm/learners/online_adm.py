@@ -82,13 +82,10 @@ class OnlineADM(Learner[OnlineADMState]):
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm import run
-    >>> from longterm.problems import two_dimensional
-    >>> from longterm.learners import OnlineADM
-    >>> from longterm.streams import Replay
-    >>> problem = two_dimensional()
-    >>> learner = OnlineADM.for_problem(problem, horizon=500, projection=lambda x: np.minimum(x, [0.25, np.inf]))
-    >>> trace = run(problem, learner, Replay([np.tile([0.8, 0.6], (500, 1))]))
+    >>> import longterm as lt
+    >>> problem = lt.problems.two_dimensional()
+    >>> learner = lt.learners.OnlineADM.for_problem(problem, horizon=500, projection=lambda x: np.minimum(x, [0.25, np.inf]))
+    >>> trace = lt.run(problem, learner, lt.streams.Replay([np.tile([0.8, 0.6], (500, 1))]))
     >>> trace.state.x.round(2), trace.signed_violation[-1].round(2)
     (array([0.25, 0.6 ]), np.float64(-4.02))
     """
@@ -121,10 +118,6 @@ class OnlineADM(Learner[OnlineADMState]):
 
         Parameters
         ----------
-        problem : Problem
-            The problem that it plays.
-        horizon : int
-            T, the number of rounds.
         projection : Projection, optional
             Π_C, with C = {g ≤ 0} or {g ≤ 0} ∩ B. Left out, the problem's onto {g ≤ 0} ∩ B.
         """
@@ -217,10 +210,6 @@ class FeasibleOnlineADM(OnlineADM):
 
         Parameters
         ----------
-        problem : Problem
-            The problem that it plays.
-        horizon : int
-            T, the number of rounds.
         projection : Projection, optional
             Π_X, onto {g ≤ 0} ∩ B. Left out, the problem's.
         """

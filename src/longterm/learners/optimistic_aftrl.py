@@ -25,7 +25,7 @@ from longterm.constraints.prox import Prox
 from longterm.learners.feedback import Feedback
 from longterm.learners.ftrl import FTRL, FTRLState, Leader, Scale, SingleLeader, require_state
 from longterm.learners.hints import HintModel, LastGradient
-from longterm.learners.multiplier import Multiplier, default_theta_0
+from longterm.learners.multiplier import Multiplier
 from longterm.learners.prox_learner import as_numbers, prox_of
 from longterm.problems import Problem
 from longterm.theory.bounds import LONG_TERM, REGRET
@@ -106,8 +106,6 @@ class OptimisticAFTRL(FTRL):
 
         Parameters
         ----------
-        problem : Problem
-            Gives B, the prox of g, R, G_f, D and F.
         hints : HintModel, optional
             The forecasts; the last gradient unless given.
         beta : float or array
@@ -117,10 +115,9 @@ class OptimisticAFTRL(FTRL):
         """
         prox, c = prox_of(cls.__name__, cls.needs, problem), problem.constants
         G = validate.positive_scalar("loss_gradient_bound", c.loss_gradient_bound)
-        if theta_0 is None:
-            theta_0 = default_theta_0(prox.values_norm_bound(), validate.positive_scalar("loss_range", c.loss_range))
-        scale = ForecastScale(G, LastGradient() if hints is None else hints)
-        return cls(prox, scale, Multiplier(theta_0, beta))
+        unit = validate.positive_scalar("loss_range", c.loss_range)
+        dual = Multiplier.for_unit(prox.values_norm_bound(), unit, theta_0, beta)
+        return cls(prox, ForecastScale(G, LastGradient() if hints is None else hints), dual)
 
     def hinted(self, state: FTRLState, hint: Array) -> FTRLState:
         """Return the state with another forecast of its round, before it is asked."""

@@ -108,19 +108,12 @@ class OptimisticCOCO(Learner[OptimisticCOCOState]):
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm import run
-    >>> from longterm.constraints import VaryingAffine
-    >>> from longterm.learners import OptimisticCOCO
-    >>> from longterm.learners.hints import GivenHints, NoHint
-    >>> from longterm.losses import Linear
-    >>> from longterm.problems import Problem
-    >>> from longterm.sets import Ball
-    >>> from longterm.streams import Replay
+    >>> import longterm as lt
     >>> costs, rows = np.random.default_rng(0).choice([-1.0, 1.0], (2, 500, 1))
-    >>> problem = Problem(Ball(1), Linear(1), VaryingAffine(1, 1, 1.0, 0.5))
-    >>> stream = Replay([costs], [rows[:, None, :], np.full((500, 1), 0.5)])  # |x| ≤ ½, one side at a time
-    >>> for hints in (NoHint(), GivenHints(costs)):
-    ...     trace = run(problem, OptimisticCOCO.for_problem(problem, hints=hints), stream)
+    >>> problem = lt.Problem(lt.sets.Ball(1), lt.losses.Linear(1), lt.constraints.VaryingAffine(1, 1, 1.0, 0.5))
+    >>> stream = lt.streams.Replay([costs], [rows[:, None, :], np.full((500, 1), 0.5)])  # |x| ≤ ½, one side at a time
+    >>> for hints in (lt.learners.NoHint(), lt.learners.GivenHints(costs)):
+    ...     trace = lt.run(problem, lt.learners.OptimisticCOCO.for_problem(problem, hints=hints), stream)
     ...     print([float(value[-1].round(1)) for value in (trace.cumulative_loss, trace.hard_violation)])
     [-7.3, 10.5]
     [-128.7, 20.9]
@@ -155,8 +148,6 @@ class OptimisticCOCO(Learner[OptimisticCOCOState]):
 
         Parameters
         ----------
-        problem : Problem
-            Gives B, the bounds and the fixed constraint.
         hints : HintModel, optional
             The forecasts of the loss's gradient. Left out, the last one.
         constraint_hints : HintModel, optional

@@ -64,18 +64,12 @@ class OptimisticOGD(Learner[OptimisticOGDState]):
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm import run
-    >>> from longterm.learners import GivenHints, NoHint, OptimisticOGD
-    >>> from longterm.problems import Problem
-    >>> from longterm.constraints import L2Budget
-    >>> from longterm.losses import Linear
-    >>> from longterm.sets import Ball
-    >>> from longterm.streams import Replay
+    >>> import longterm as lt
     >>> costs = np.random.default_rng(0).choice([-1.0, 1.0], (500, 1))
-    >>> problem = Problem(Ball(1), Linear(1), L2Budget(1, budget=0.5))
-    >>> for hints in (NoHint(), GivenHints(costs)):
-    ...     learner = OptimisticOGD.for_problem(problem, hints=hints)
-    ...     print(float(run(problem, learner, Replay([costs])).cumulative_loss[-1].round(1)))
+    >>> problem = lt.Problem(lt.sets.Ball(1), lt.losses.Linear(1), lt.constraints.L2Budget(1, budget=0.5))
+    >>> for hints in (lt.learners.NoHint(), lt.learners.GivenHints(costs)):
+    ...     learner = lt.learners.OptimisticOGD.for_problem(problem, hints=hints)
+    ...     print(float(lt.run(problem, learner, lt.streams.Replay([costs])).cumulative_loss[-1].round(1)))
     -12.5
     -250.0
     """
@@ -99,8 +93,6 @@ class OptimisticOGD(Learner[OptimisticOGDState]):
 
         Parameters
         ----------
-        problem : Problem
-            Gives B, and X where its projection is known.
         hints : HintModel, optional
             The forecasts; the last gradient unless given.
         """

@@ -75,17 +75,12 @@ class PathBudget(Learner[PathBudgetState]):
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm import Problem, run
-    >>> from longterm.constraints import Affine
-    >>> from longterm.learners import PathBudget
-    >>> from longterm.losses import Linear
-    >>> from longterm.sets import Ball
-    >>> from longterm.streams import Replay
-    >>> problem = Problem(Ball(2), Linear(2), Affine([[0.0, 1.0]], [0.5]))
-    >>> turning = Replay([np.repeat([[1.0, 0.0], [-1.0, 0.0]], 500, axis=0)])
+    >>> import longterm as lt
+    >>> problem = lt.Problem(lt.sets.Ball(2), lt.losses.Linear(2), lt.constraints.Affine([[0.0, 1.0]], [0.5]))
+    >>> turning = lt.streams.Replay([np.repeat([[1.0, 0.0], [-1.0, 0.0]], 500, axis=0)])
     >>> for path in (0.0, 2.0):
-    ...     learner = PathBudget.for_problem(problem, horizon=1000, path=path)
-    ...     print(float(run(problem, learner, turning).cumulative_loss[-1].round(1)))
+    ...     learner = lt.learners.PathBudget.for_problem(problem, horizon=1000, path=path)
+    ...     print(float(lt.run(problem, learner, turning).cumulative_loss[-1].round(1)))
     -966.0
     -979.6
     """
@@ -118,10 +113,6 @@ class PathBudget(Learner[PathBudgetState]):
 
         Parameters
         ----------
-        problem : Problem
-            Gives B, Δ, G_f, G_g and F.
-        horizon : int
-            T.
         path : float
             P: how far the comparator may move, Σ ‖u_t − u_{t−1}‖.
         scale : float or array

@@ -42,19 +42,14 @@ class PenalisedFTRL(FTRL):
 
     Examples
     --------
-    >>> from longterm import Problem, run
-    >>> from longterm.learners import PenalisedFTRL
-    >>> from longterm.constraints import ElasticNetBudget
-    >>> from longterm.losses import Linear
-    >>> from longterm.problems import budgeted_logistic
-    >>> from longterm.streams import SwitchingCosts
-    >>> g = ElasticNetBudget(5, budget=1.0)
-    >>> problem = Problem(g.enclosing_ball(), Linear(5), g)
-    >>> trace = run(problem, PenalisedFTRL.for_problem(problem), SwitchingCosts(5), rounds=1000, record=[10, 1000])
+    >>> import longterm as lt
+    >>> g = lt.constraints.ElasticNetBudget(5, budget=1.0)
+    >>> problem = lt.Problem(g.enclosing_ball(), lt.losses.Linear(5), g)
+    >>> trace = lt.run(problem, lt.learners.PenalisedFTRL.for_problem(problem), lt.streams.SwitchingCosts(5), rounds=1000, record=[10, 1000])
     >>> trace.hard_violation.round(3)
     array([0., 0.])
-    >>> problem = budgeted_logistic([[3.0, 4.0, 0.0, 0.0]], budget=1.5)
-    >>> bound = PenalisedFTRL.for_problem(problem).bound(problem, [100, 10_000])
+    >>> problem = lt.problems.budgeted_logistic([[3.0, 4.0, 0.0, 0.0]], budget=1.5)
+    >>> bound = lt.learners.PenalisedFTRL.for_problem(problem).bound(problem, [100, 10_000])
     >>> bound["regret"].round(1), bound["hard_violation"].round(2)
     (array([ 72.5, 747.5]), array([4.2 , 4.47]))
     """
@@ -70,8 +65,6 @@ class PenalisedFTRL(FTRL):
 
         Parameters
         ----------
-        problem : Problem
-            Gives B, the prox of [g]₊, R, G_f, D and F.
         w_0 : float or array, optional
             The first weight; (F + RG_f)/D unless given.
         growth : float or array
@@ -101,8 +94,6 @@ class AdaptivePenalisedFTRL(FTRL):
 
         Parameters
         ----------
-        problem : Problem
-            Gives B, the prox of [g]₊, R and D. Nothing is read off its losses.
         w_0 : float or array, optional
             w_0 of w_{t+1} = w_0 M_t (t + 1)^{1+e}, above 0; 2R/D unless given.
         growth : float or array
@@ -139,8 +130,6 @@ class MixedPenalisedFTRL(FTRL):
 
         Parameters
         ----------
-        problem : Problem
-            Gives the ball, the budget, R and D.
         w_0 : float or array, optional
             w_0 of w_{t+1} = w_0 M_t (t + 1)^{1+e}, above 0; 2R/D unless given.
         typical_size : float, optional

@@ -69,11 +69,10 @@ class HalfSpaceStep(PenaltyStep):
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm import Feedback
+    >>> import longterm as lt
     >>> from longterm.learners.penalty_step import HalfSpaceStep
-    >>> from longterm.sets import Ball
-    >>> feedback = Feedback(np.array([-1.0, -3.0]), np.asarray(-0.2), np.array([1.0, 0.0]))  # g_t = x₁ − 0.2, x_t = 0
-    >>> HalfSpaceStep(Ball(2)).step(np.zeros(2), feedback, np.asarray(9.0), np.asarray(1.0)).x.round(3)
+    >>> feedback = lt.Feedback(np.array([-1.0, -3.0]), np.asarray(-0.2), np.array([1.0, 0.0]))  # g_t = x₁ − 0.2, x_t = 0
+    >>> HalfSpaceStep(lt.sets.Ball(2)).step(np.zeros(2), feedback, np.asarray(9.0), np.asarray(1.0)).x.round(3)
     array([0.2 , 0.98])
     """
 

@@ -61,13 +61,10 @@ class PolyakFeasibility(MadeForConstants[PointState]):
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm import run
-    >>> from longterm.learners import PolyakFeasibility
-    >>> from longterm.problems import two_dimensional
-    >>> from longterm.streams import Replay
-    >>> problem = two_dimensional()  # g = x₁ − ¼
-    >>> learner = PolyakFeasibility.for_problem(problem, horizon=2000)
-    >>> trace = run(problem, learner, Replay([np.tile([0.8, 0.6], (2000, 1))]))
+    >>> import longterm as lt
+    >>> problem = lt.problems.two_dimensional()  # g = x₁ − ¼
+    >>> learner = lt.learners.PolyakFeasibility.for_problem(problem, horizon=2000)
+    >>> trace = lt.run(problem, learner, lt.streams.Replay([np.tile([0.8, 0.6], (2000, 1))]))
     >>> bool(trace.largest_violation[-1] <= 0), trace.state.x.round(2)
     (True, array([0.18, 0.6 ]))
     """
@@ -100,10 +97,6 @@ class PolyakFeasibility(MadeForConstants[PointState]):
 
         Parameters
         ----------
-        problem : Problem
-            The problem that it plays.
-        horizon : int
-            T, the number of rounds.
         margin : float or array, optional
             ϱ. Left out, the one with the smallest bound on the regret.
         slater : SlaterPoint, optional

@@ -65,14 +65,12 @@ class ProjectedOGD(Learner[PointState]):
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm import observe
-    >>> from longterm.learners import ProjectedOGD
-    >>> from longterm.problems import two_dimensional
-    >>> problem = two_dimensional()
-    >>> learner = ProjectedOGD.for_problem(problem, steps="strongly convex")
+    >>> import longterm as lt
+    >>> problem = lt.problems.two_dimensional()
+    >>> learner = lt.learners.ProjectedOGD.for_problem(problem, steps="strongly convex")
     >>> state = learner.init()
     >>> for target in ([1.0, 0.0], [0.0, 1.0]):
-    ...     state = learner.tell(state, observe(problem, learner.ask(state), [np.array(target)]))
+    ...     state = learner.tell(state, lt.observe(problem, learner.ask(state), [np.array(target)]))
     >>> learner.ask(state)
     array([0.125, 0.5  ])
     """
@@ -108,8 +106,6 @@ class ProjectedOGD(Learner[PointState]):
 
         Parameters
         ----------
-        problem : Problem
-            The problem that it plays.
         steps : {"convex", "strongly convex"}
             The steps of Zinkevich, or of Hazan, Agarwal and Kale with the problem's σ.
         diameter : float or array, optional

@@ -124,13 +124,10 @@ class ProxPenalty(Learner[ProxPenaltyState]):
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm import run
-    >>> from longterm.learners import ProxPenalty
-    >>> from longterm.problems import two_dimensional
-    >>> from longterm.streams import Replay
-    >>> problem = two_dimensional()  # g = x₁ − ¼
-    >>> learner = ProxPenalty.for_problem(problem, steps="strongly convex")
-    >>> trace = run(problem, learner, Replay([np.tile([0.8, 0.6], (500, 1))]))
+    >>> import longterm as lt
+    >>> problem = lt.problems.two_dimensional()  # g = x₁ − ¼
+    >>> learner = lt.learners.ProxPenalty.for_problem(problem, steps="strongly convex")
+    >>> trace = lt.run(problem, learner, lt.streams.Replay([np.tile([0.8, 0.6], (500, 1))]))
     >>> trace.state.x.round(3), float(trace.hard_violation[-1].round(3))
     (array([0.25, 0.6 ]), 0.0)
     """
@@ -162,8 +159,6 @@ class ProxPenalty(Learner[ProxPenaltyState]):
 
         Parameters
         ----------
-        problem : Problem
-            Gives B, the argmin, Δ, G_f, D and F, or σ.
         steps : {"convex", "strongly convex"}
             α_t = G_f √t/(√2 Δ), or σt/2.
         w_0 : float or array, optional

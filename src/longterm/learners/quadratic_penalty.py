@@ -63,14 +63,12 @@ class QuadraticPenaltyOGD(MadeForConstants[PointState]):
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm import observe
-    >>> from longterm.learners import QuadraticPenaltyOGD
-    >>> from longterm.problems import two_dimensional
-    >>> problem = two_dimensional()  # σ = 1, G_g = 1, g = x₁ − ¼
-    >>> learner = QuadraticPenaltyOGD.for_problem(problem, steps="strongly convex")
+    >>> import longterm as lt
+    >>> problem = lt.problems.two_dimensional()  # σ = 1, G_g = 1, g = x₁ − ¼
+    >>> learner = lt.learners.QuadraticPenaltyOGD.for_problem(problem, steps="strongly convex")
     >>> state = learner.init()
     >>> for target in ([1.0, 0.0], [1.0, 0.0]):
-    ...     state = learner.tell(state, observe(problem, learner.ask(state), [np.array(target)]))
+    ...     state = learner.tell(state, lt.observe(problem, learner.ask(state), [np.array(target)]))
     >>> learner.ask(state)  # (1, 0) − ½ · ¾/θ_2 with θ_2 = 2 · ½
     array([0.625, 0.   ])
     """
@@ -104,8 +102,6 @@ class QuadraticPenaltyOGD(MadeForConstants[PointState]):
 
         Parameters
         ----------
-        problem : Problem
-            Gives B, Δ, G_f, G_g and σ.
         steps : {"convex", "strongly convex"}
             η_t = Δ/(2 G_f t^β), or 1/(σt).
         beta : float or array

@@ -97,8 +97,6 @@ class RECOO(ProxPenalty):
 
         Parameters
         ----------
-        problem : Problem
-            Gives B, the argmin, Δ, G_f, D and F.
         gamma : float or array
             γ_1, above 0.
         floor : float or array, optional

@@ -130,17 +130,12 @@ class Restarted(Restarts):
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm import Problem, run
-    >>> from longterm.learners import AFTRL, Restarted
-    >>> from longterm.constraints import L1Budget
-    >>> from longterm.losses import Linear
-    >>> from longterm.sets import Ball
-    >>> from longterm.streams import Replay
-    >>> problem = Problem(Ball(2), Linear(2), L1Budget(2, budget=1.0))
-    >>> turning = Replay([np.repeat([[1.0, 0.0], [-1.0, 0.0]], 500, axis=0)])
-    >>> learner = AFTRL.for_problem(problem)
-    >>> for played in (learner, Restarted(learner, every=250)):
-    ...     print(float(run(problem, played, turning).cumulative_loss[-1].round(1)))
+    >>> import longterm as lt
+    >>> problem = lt.Problem(lt.sets.Ball(2), lt.losses.Linear(2), lt.constraints.L1Budget(2, budget=1.0))
+    >>> turning = lt.streams.Replay([np.repeat([[1.0, 0.0], [-1.0, 0.0]], 500, axis=0)])
+    >>> learner = lt.learners.AFTRL.for_problem(problem)
+    >>> for played in (learner, lt.learners.Restarted(learner, every=250)):
+    ...     print(float(lt.run(problem, played, turning).cumulative_loss[-1].round(1)))
     -13.9
     -994.8
     """
@@ -163,8 +158,6 @@ class Restarted(Restarts):
 
         Parameters
         ----------
-        problem : Problem
-            The problem that it plays.
         of : str
             The name of the learner, "aogd" or "aftrl" for example.
         every : int

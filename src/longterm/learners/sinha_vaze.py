@@ -152,14 +152,12 @@ class SinhaVaze(Surrogate, MadeForHorizon[SurrogateState]):
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm import observe
-    >>> from longterm.learners import SinhaVaze
-    >>> from longterm.problems import two_dimensional
-    >>> problem = two_dimensional()  # σ = G_g = 1, g = x₁ − ¼
-    >>> learner = SinhaVaze.for_problem(problem, horizon=1, steps="strongly convex")  # w = Q/4
+    >>> import longterm as lt
+    >>> problem = lt.problems.two_dimensional()  # σ = G_g = 1, g = x₁ − ¼
+    >>> learner = lt.learners.SinhaVaze.for_problem(problem, horizon=1, steps="strongly convex")  # w = Q/4
     >>> state = learner.init()
     >>> for _ in range(2):
-    ...     state = learner.tell(state, observe(problem, learner.ask(state), [np.array([1.0, 0.0])]))
+    ...     state = learner.tell(state, lt.observe(problem, learner.ask(state), [np.array([1.0, 0.0])]))
     >>> learner.ask(state), float(state.queue)  # (1, 0) − ½ · w_2 (1, 0), w_2 = ¾/4
     (array([0.90625, 0.     ]), 0.75)
     """
@@ -186,10 +184,6 @@ class SinhaVaze(Surrogate, MadeForHorizon[SurrogateState]):
 
         Parameters
         ----------
-        problem : Problem
-            Gives B, Δ, G_f, G_g and σ.
-        horizon : int
-            T, the number of rounds.
         steps : {"convex", "strongly convex"}
             The exponential price and an adaptive inner learner, or the quadratic price and steps 1/(σt).
         inner : {"norm", "diagonal"} or AdaptiveInner

@@ -102,16 +102,11 @@ class TrackedPenalty(Surrogate):
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm import Problem, run
-    >>> from longterm.constraints import L2Budget
-    >>> from longterm.learners import TrackedPenalty
-    >>> from longterm.losses import Linear
-    >>> from longterm.sets import Ball
-    >>> from longterm.streams import Replay
-    >>> problem = Problem(Ball(2), Linear(2), L2Budget(2, budget=0.5))
-    >>> turning = Replay([np.repeat([[1.0, 0.0], [-1.0, 0.0]], 500, axis=0)])  # at best −½ a round
-    >>> learner = TrackedPenalty.for_problem(problem, horizon=1000)
-    >>> trace = run(problem, learner, turning)
+    >>> import longterm as lt
+    >>> problem = lt.Problem(lt.sets.Ball(2), lt.losses.Linear(2), lt.constraints.L2Budget(2, budget=0.5))
+    >>> turning = lt.streams.Replay([np.repeat([[1.0, 0.0], [-1.0, 0.0]], 500, axis=0)])  # at best −½ a round
+    >>> learner = lt.learners.TrackedPenalty.for_problem(problem, horizon=1000)
+    >>> trace = lt.run(problem, learner, turning)
     >>> float(trace.cumulative_loss[-1].round()), float(trace.hard_violation[-1].round())
     (-450.0, 3.0)
     """
@@ -150,10 +145,6 @@ class TrackedPenalty(Surrogate):
 
         Parameters
         ----------
-        problem : Problem
-            Gives B, Δ, G_f, G_g, the projection or the Slater point.
-        horizon : int
-            T.
         tracker : {"ader", "strongly adaptive", "restarts"}
             The best rate against paths, small regret on every interval, or restarts without a known period.
         penalty : {"none", "distance", "slater", "projection"}, optional

@@ -65,13 +65,10 @@ class TwoPointBandit(MadeForConstants[AOGDState]):
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm import run
-    >>> from longterm.learners import TwoPointBandit
-    >>> from longterm.problems import two_dimensional
-    >>> from longterm.streams import Replay
-    >>> problem = two_dimensional()  # g = x₁ − ¼
-    >>> learner = TwoPointBandit.for_problem(problem, horizon=2000, seed=np.arange(3))
-    >>> trace = run(problem, learner, Replay([np.tile([0.8, 0.6], (2000, 1))]), record=[2000])
+    >>> import longterm as lt
+    >>> problem = lt.problems.two_dimensional()  # g = x₁ − ¼
+    >>> learner = lt.learners.TwoPointBandit.for_problem(problem, horizon=2000, seed=np.arange(3))
+    >>> trace = lt.run(problem, learner, lt.streams.Replay([np.tile([0.8, 0.6], (2000, 1))]), record=[2000])
     >>> trace.state.x.round(2)
     array([[0.28, 0.59],
            [0.25, 0.59],
@@ -102,10 +99,6 @@ class TwoPointBandit(MadeForConstants[AOGDState]):
 
         Parameters
         ----------
-        problem : Problem
-            Gives B, r, D, G_f and G_g.
-        horizon : int
-            T, the number of rounds.
         seed : int or array of int
             The seed of the directions.
         """

@@ -227,17 +227,14 @@ class YuLeeLee(Surrogate):
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm import observe, run
-    >>> from longterm.learners import YuLeeLee
-    >>> from longterm.problems import two_dimensional
-    >>> from longterm.streams import Replay
-    >>> problem = two_dimensional()  # g = x₁ − ¼
-    >>> learner, targets = YuLeeLee.for_problem(problem), Replay([np.tile([0.8, 0.6], (20_000, 1))])
-    >>> trace = run(problem, learner, targets, record=[5000, 20_000])
+    >>> import longterm as lt
+    >>> problem = lt.problems.two_dimensional()  # g = x₁ − ¼
+    >>> learner, targets = lt.learners.YuLeeLee.for_problem(problem), lt.streams.Replay([np.tile([0.8, 0.6], (20_000, 1))])
+    >>> trace = lt.run(problem, learner, targets, record=[5000, 20_000])
     >>> trace.signed_violation.round(0)
     array([2155., 4370.])
     >>> for rates in ("published", "sharp"):
-    ...     bound = YuLeeLee.for_problem(problem, rates=rates).bound(problem, [1000, 100_000])
+    ...     bound = lt.learners.YuLeeLee.for_problem(problem, rates=rates).bound(problem, [1000, 100_000])
     ...     print(bound["regret"].round(0), bound["signed_violation"].round(0))
     [ 256. 2534.] [ 5126. 76194.]
     [ 255. 2533.] [ 1640. 21353.]
@@ -268,8 +265,6 @@ class YuLeeLee(Surrogate):
 
         Parameters
         ----------
-        problem : Problem
-            Gives B, Δ, G, D and σ.
         steps : {"convex", "strongly convex"}
             AdaGrad's steps, or those for strongly convex losses.
         rates : {"sharp", "published"}

@@ -71,15 +71,10 @@ class YuNeely(MadeForHorizon[YuNeelyState]):
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm import Problem, run
-    >>> from longterm.learners import YuNeely
-    >>> from longterm.constraints import Affine
-    >>> from longterm.losses import Linear
-    >>> from longterm.sets import Ball
-    >>> from longterm.streams import Replay
-    >>> problem = Problem(Ball(2), Linear(2), Affine([[-1.0, 0.0]], [-0.5]))  # x₁ ≥ ½, which every cost pulls down
+    >>> import longterm as lt
+    >>> problem = lt.Problem(lt.sets.Ball(2), lt.losses.Linear(2), lt.constraints.Affine([[-1.0, 0.0]], [-0.5]))  # x₁ ≥ ½, which every cost pulls down
     >>> for T in (100, 10_000):
-    ...     trace = run(problem, YuNeely.for_problem(problem, horizon=T), Replay([np.tile([0.8, 0.6], (T, 1))]))
+    ...     trace = lt.run(problem, lt.learners.YuNeely.for_problem(problem, horizon=T), lt.streams.Replay([np.tile([0.8, 0.6], (T, 1))]))
     ...     print(round(float(trace.signed_violation.max()), 2))
     0.54
     0.5
@@ -113,10 +108,6 @@ class YuNeely(MadeForHorizon[YuNeelyState]):
 
         Parameters
         ----------
-        problem : Problem
-            Gives B, the constraint's prox, r, G_f and G_m.
-        horizon : int
-            T, the number of rounds.
         preset : {"tuned", "published"}
             α = G_f√T/r and γ = √α/G_m, the same in any units, or the article's γ = T^{1/4} and α = (G_m² + 1)√T/2.
         """

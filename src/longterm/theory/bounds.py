@@ -68,10 +68,9 @@ class Bounds(Mapping[str, FloatArray]):
 
     Examples
     --------
-    >>> from longterm import AOGD
-    >>> from longterm.problems import two_dimensional
-    >>> problem = two_dimensional()
-    >>> bounds = AOGD.for_problem(problem).bound(problem, 1000)
+    >>> import longterm as lt
+    >>> problem = lt.problems.two_dimensional()
+    >>> bounds = lt.AOGD.for_problem(problem).bound(problem, 1000)
     >>> sorted(bounds), bool(bounds.vacuous("signed_violation")), bounds.informative_from("signed_violation")
     (['regret', 'signed_violation'], True, 1248)
     """

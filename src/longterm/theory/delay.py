@@ -64,12 +64,11 @@ def lemma_5_delayed(schedule: Schedule, constants: Constants, rounds: ArrayLike,
 
     Examples
     --------
-    >>> from longterm.problems import two_dimensional
-    >>> from longterm.theory.delay import gradient_bound_under_delay, lemma_5_delayed
+    >>> import longterm as lt
     >>> from longterm.theory.schedules import StronglyConvexSchedule
-    >>> constants = two_dimensional().constants
-    >>> schedule = StronglyConvexSchedule(gradient_bound_under_delay(constants.gradient_bound, 2), 1.0, 0.5)
-    >>> [round(float(lemma_5_delayed(schedule, constants, 100, delay).regret), 1) for delay in (0, 2)]
+    >>> constants = lt.problems.two_dimensional().constants
+    >>> schedule = StronglyConvexSchedule(lt.theory.gradient_bound_under_delay(constants.gradient_bound, 2), 1.0, 0.5)
+    >>> [round(float(lt.theory.lemma_5_delayed(schedule, constants, 100, delay).regret), 1) for delay in (0, 2)]
     [20.9, 166.2]
     """
     tau, horizons, G = _validate_delay(delay), np.asarray(rounds), constants.gradient_bound

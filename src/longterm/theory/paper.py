@@ -53,11 +53,10 @@ def lemma_5(schedule: Schedule, constants: Constants, rounds: ArrayLike) -> Pape
 
     Examples
     --------
-    >>> from longterm.problems import two_dimensional
-    >>> from longterm.theory.paper import lemma_5
+    >>> import longterm as lt
     >>> from longterm.theory.schedules import StronglyConvexSchedule
-    >>> constants = two_dimensional().constants
-    >>> bound = lemma_5(StronglyConvexSchedule(constants.gradient_bound, 1.0, beta=0.5), constants, 3)
+    >>> constants = lt.problems.two_dimensional().constants
+    >>> bound = lt.theory.lemma_5(StronglyConvexSchedule(constants.gradient_bound, 1.0, beta=0.5), constants, 3)
     >>> round(float(bound.regret), 4), round(float(bound.violation), 4)
     (7.4248, 46.0051)
     """
@@ -86,10 +85,9 @@ def theorem_1(constants: Constants, rounds: ArrayLike, beta: Hyper = 2 / 3) -> P
 
     Examples
     --------
-    >>> from longterm.problems import late_reversal
-    >>> from longterm.theory.paper import theorem_1, theorem_1_as_printed
-    >>> constants = late_reversal().constants
-    >>> [round(float(theorem(constants, 1000).regret), 2) for theorem in (theorem_1, theorem_1_as_printed)]
+    >>> import longterm as lt
+    >>> constants = lt.problems.late_reversal().constants
+    >>> [round(float(theorem(constants, 1000).regret), 2) for theorem in (lt.theory.theorem_1, lt.theory.theorem_1_as_printed)]
     [228.5, 160.0]
     """
     T, b = _horizons(rounds, beta)

@@ -70,10 +70,9 @@ def find_slater_point(constraint: Constraint, over: Set) -> SlaterPoint:
 
     Examples
     --------
-    >>> from longterm.problems import two_dimensional
-    >>> from longterm.theory.slater import find_slater_point
-    >>> problem = two_dimensional()
-    >>> find_slater_point(problem.constraint, problem.enclosing_set)
+    >>> import longterm as lt
+    >>> problem = lt.problems.two_dimensional()
+    >>> lt.find_slater_point(problem.constraint, problem.enclosing_set)
     SlaterPoint(epsilon=1.25, x=array([-1.,  0.]))
     """
     _require_fixed(constraint)
