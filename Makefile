@@ -26,12 +26,12 @@ help:
 	@echo "make soak        kills, signals, full disks, second processes, hostile files: SECONDS=600 of them, and what was lost"
 	@echo "make docs        the site, docs/_build/html: a warning is an error; doctests included"
 	@echo "make package     wheel and sdist, checked, and tried in an empty environment"
-	@echo "make bench       rounds beside hand-written NumPy, one engine beside the other, memory, projecting, the rows of docs/choose.md"
+	@echo "make bench       rounds beside hand-written NumPy, one engine beside the other, memory, projecting, the rows of docs/guides/choose.md"
 	@echo "make bench-live  time ask and tell in a service, fleets of up to a million learners, decisions under a budget"
 	@echo "make bench-linear  streaming linear models beside C, SGDClassifier, River and Vowpal Wabbit; regret on real data"
 	@echo "make bench-models  linear models with default settings beside scikit-learn, River and Vowpal Wabbit: losses, non-zeros, time"
 	@echo "make bench-calibration  coverage and sharpness of calibration rules on real series"
-	@echo "make bench-scale many learners at once: paths of budgets, memory, pacing of whole logs; what docs/what_it_costs.md quotes"
+	@echo "make bench-scale many learners at once: paths of budgets, memory, pacing of whole logs; what docs/benchmarks/what_it_costs.md quotes"
 	@echo "make bench-gpu   the part of it that wants a GPU; make test-gpu: the tests that do"
 
 $(READY): pyproject.toml constraints.txt
@@ -158,4 +158,4 @@ test-gpu:
 	PYTHONPATH=src:tests/support $(PYTHON) -m pytest -q -o addopts= tests/service/test_fleet_on_device.py
 
 clean:
-	rm -rf $(VENV) results build dist docs/_build docs/reference docs/gallery_pages .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) results build dist docs/_build docs/reference/api docs/gallery_pages .mypy_cache .pytest_cache .ruff_cache .hypothesis

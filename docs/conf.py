@@ -85,5 +85,5 @@ def escaped(app: Any, what: str, name: str, thing: object, options: object, line
 
 def setup(app: Any) -> None:
     """Write the pages that are read off the package."""
-    reference.write(HERE / "reference")
+    reference.write(HERE / "reference" / "api")
     app.connect("autodoc-process-docstring", escaped, priority=900)  # after numpydoc

@@ -1,6 +1,6 @@
 """The pages of the reference that are read off the package: every public name, and the command line.
 
-`docs/conf.py` writes them before each build, into docs/reference; nobody edits them.
+`docs/conf.py` writes them before each build, into docs/reference/api; nobody edits them.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def command_line() -> str:
 def write(folder: Path) -> None:
     """Write the pages."""
     os.environ.setdefault("COLUMNS", "80")
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     toctree, homes = [], home_of()
     for name, module in modules().items():
         (folder / f"{name}.rst").write_text(page_of(module, homes), encoding="utf-8")

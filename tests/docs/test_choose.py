@@ -1,4 +1,4 @@
-"""docs/choose.md quotes what benchmarks/choose.py prints, and recommends what is there."""
+"""docs/guides/choose.md quotes what benchmarks/choose.py prints, and recommends what is there."""
 
 import importlib.util
 import re
@@ -12,7 +12,7 @@ import longterm
 from longterm.errors import AssumptionWarning
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "choose.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "guides" / "choose.md").read_text(encoding="utf-8")
 BLOCKS = {
     text.split(":", 1)[0].strip(): [line.strip() for line in text.splitlines()]
     for text in re.findall(r"(?:^    .*\n)+", PAGE, flags=re.MULTILINE)

@@ -9,8 +9,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-OVERVIEW = (ROOT / "docs" / "overview.md").read_text(encoding="utf-8")
-COSTS = (ROOT / "docs" / "what_it_costs.md").read_text(encoding="utf-8")
+OVERVIEW = (ROOT / "docs" / "explanation" / "overview.md").read_text(encoding="utf-8")
+COSTS = (ROOT / "docs" / "benchmarks" / "what_it_costs.md").read_text(encoding="utf-8")
 EXAMPLE = re.compile(r"```python\n([^`]*)```\n\n((?:    [^\n]*\n)+)")
 IN_README, IN_OVERVIEW = EXAMPLE.findall(README), EXAMPLE.findall(OVERVIEW)
 

@@ -37,7 +37,7 @@ class RunCommand:
     """
 
     spec: tyro.conf.Positional[Path | None] = None
-    """A TOML file (docs/experiments.md shows one), or the manifest.json of a result folder."""
+    """A TOML file (docs/guides/experiments.md shows one), or the manifest.json of a result folder."""
     problem: str | None = None
     """For example "doubly_stochastic size=5"."""
     learners: tuple[str, ...] = ()

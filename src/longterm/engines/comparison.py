@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from longterm._display import TextTable
 from longterm.engines.figure import draw
 from longterm.engines.sums import zero_rounding
 from longterm.engines.trace import MEASURES, Comparator, Trace, format_spread
-from longterm.errors import InputError
+from longterm.errors import InputError, import_optional
 
 
 class Comparison(Mapping[str, Trace]):
@@ -118,10 +117,7 @@ class Comparison(Mapping[str, Trace]):
 
 def frame(traces: Mapping[str, Trace], comparator: Comparator | ArrayLike | None) -> Any:
     """Return the long table of several traces."""
-    try:
-        pd: Any = import_module("pandas")
-    except ImportError as error:
-        raise ImportError("a data frame needs pandas: pip install 'longterm[experiments]'") from error
+    pd: Any = import_optional("pandas", "a data frame needs pandas", "experiments")
     parts = []
     for name, trace in traces.items():
         shape = trace.cumulative_loss.shape

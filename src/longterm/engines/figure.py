@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from importlib import import_module
 from textwrap import shorten
 from typing import Any
 
@@ -11,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from longterm._arrays import FloatArray
 from longterm.engines.trace import Comparator, Trace
+from longterm.errors import import_optional
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 """The palette of Okabe and Ito, distinguishable with colour blindness."""
@@ -22,10 +22,7 @@ MAX_CURVES_INSIDE, SHORT_NAME = 8, 26
 
 def draw(traces: Mapping[str, Trace], comparator: Comparator | ArrayLike | None, axes: Any = None) -> Any:
     """Draw the traces into a pair of axes, or into a new figure, and return the figure."""
-    try:
-        pyplot: Any = import_module("matplotlib.pyplot")
-    except ImportError as error:
-        raise ImportError("a figure needs Matplotlib: pip install 'longterm[experiments]'") from error
+    pyplot: Any = import_optional("matplotlib.pyplot", "a figure needs Matplotlib", "experiments")
     curves = [curve for name, trace in traces.items() for curve in _curves(name, trace, comparator)]
     longest = max(len(name) for name, *_ in curves)
     below = axes is None and (len(curves) > MAX_CURVES_INSIDE or longest > SHORT_NAME)

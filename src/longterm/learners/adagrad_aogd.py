@@ -14,7 +14,7 @@ Guarantees (data-dependent: `bound(problem, rounds, state=trace.state)`), agains
     Σ f_t(x_t) − f_t(x*)   ≤ √2 Δ √S_T + (D² M_T/(2θ_0)) Σ t^{β−1}
     Σ_t max_j g_j(x_t)     ≤ (τ − 1) [g(x_1)]₊ + √( 2 (1/μ_τ + Σ_{t>τ} θ_t) (that + F T) )
 
-(`docs/aftrl.md`). It can be worse than A-OGD: steps shrink with every long λ_t ∇g.
+(`docs/proofs/aftrl.md`). It can be worse than A-OGD: steps shrink with every long λ_t ∇g.
 Not promised: feasibility in a single round, a small Σ [g(x_t)]₊.
 """
 

@@ -14,7 +14,7 @@ In `ftrl` this is a `Multiplier`, which has θ_t and μ_t. The learners differ i
   elastic-net budgets.
 
 Steps: any θ_0 > 0. A larger one lowers the bound on the regret and raises that on the violation. The default is
-D²/(10F), and D²/(10R) with constants found online (`docs/aftrl.md` has the trade-off).
+D²/(10F), and D²/(10R) with constants found online (`docs/proofs/aftrl.md` has the trade-off).
 Needs: a fixed constraint, and its prox on B. No horizon.
 Guarantees: O(√T + T^β) regret (strongly convex: O(log T + T^β)), O(T^{1−β/2}) for every Σ_t g_j(x_t) (signed). With
 constants found online they are data-dependent (`bound(problem, rounds, state=trace.state)`).

@@ -9,7 +9,7 @@ Steps: neither condition C2 nor ∇g is needed. θ_t = θ_0/t^β with any θ_0 >
 μ_t = 1/(θ_t (t + 1)), and η_t for the losses alone: Δ/(√2 G_f √t), or 1/(σt) for strongly convex ones.
 Needs: a fixed constraint, and its prox on B. No horizon.
 Guarantees: O(√T + T^β) regret (strongly convex: O(log T + T^β)), O(T^{1−β/2}) for every Σ_t g_j(x_t) (signed), against
-losses of an adversary (`docs/aftrl.md`).
+losses of an adversary (`docs/proofs/aftrl.md`).
 Not promised: feasibility in a single round, a small Σ [g(x_t)]₊.
 """
 

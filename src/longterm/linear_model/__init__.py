@@ -15,6 +15,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from longterm.errors import missing_extra
+
 if TYPE_CHECKING:
     from longterm.linear_model._estimator import BudgetWarning
     from longterm.linear_model.classifier import BudgetLinearClassifier
@@ -55,7 +57,7 @@ _MODULES = {
 
 for _requirement in ("numba", "sklearn"):
     if find_spec(_requirement) is None:
-        raise ImportError(f"longterm.linear_model needs {_requirement}: pip install 'longterm[linear]'")
+        raise missing_extra(f"longterm.linear_model needs {_requirement}", "linear")
 
 
 def __getattr__(name: str) -> Any:

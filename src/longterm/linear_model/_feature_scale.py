@@ -1,4 +1,4 @@
-"""Centring and scaling of features, found on the stream (`docs/scales.md`, *Features on one scale*).
+"""Centring and scaling of features, found on the stream (`docs/proofs/scales.md`, *Features on one scale*).
 
 **Means.** From a feature that is not 0 in more than a fourth of the rows its mean μ_j is subtracted, and the intercept
 takes it up. Features are not centred without an intercept, in the sparse layout, or in streams of targets. Targets

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from longterm.errors import missing_extra
 from longterm.linear_model.path import PathPoint, best_point, smallest_point
 
 
@@ -13,7 +14,7 @@ def draw_path(points: Sequence[PathPoint], axis: Any = None) -> Any:
     try:
         from matplotlib import pyplot as plt
     except ImportError:
-        raise ImportError("the figure of a path needs matplotlib: pip install 'longterm[experiments]'") from None
+        raise missing_extra("the figure of a path needs Matplotlib", "experiments") from None
     if axis is None:
         axis = plt.figure(figsize=(5.0, 3.4), layout="constrained").subplots()
     points = sorted(points, key=lambda point: point.budget)

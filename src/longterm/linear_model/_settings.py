@@ -1,9 +1,9 @@
 """The settings of a learner, and the constants that its kernel reads.
 
 With R the radius of the ball that holds {g ≤ 0}, D the bound on |g| and r the intercept's bound, the set Ball(R) ×
-[−r, r] has the radius ϱ = √(R² + r²). Constants found online need no more (`docs/aftrl.md`); the intercept is then a
-learner of its own. Given constants are those of `AFTRL`, `PenalisedFTRL`, `AOGD` and `MahdaviOGD` on that set, for
-rows no longer than `feature_norm` (the intercept adds 1 to its square) and targets within `label_bound`.
+[−r, r] has the radius ϱ = √(R² + r²). Constants found online need no more (`docs/proofs/aftrl.md`); the intercept is
+then a learner of its own. Given constants are those of `AFTRL`, `PenalisedFTRL`, `AOGD` and `MahdaviOGD` on that set,
+for rows no longer than `feature_norm` (the intercept adds 1 to its square) and targets within `label_bound`.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
 
     Notes
     -----
-    `docs/linear_model.md` lists what each attribute guarantees.
+    `docs/guides/linear_model.md` lists what each attribute guarantees.
 
     Examples
     --------

@@ -14,7 +14,7 @@ def compile_all(*rules: str) -> int:
     """Compile every kernel of linear models, or load it from the cache, so that no request waits for it.
 
     The first call on a machine takes up to a minute, later ones about a second. Call it where a service starts, or
-    while an image is built: `docs/linear_model.md` says how.
+    while an image is built: `docs/guides/linear_model.md` says how.
 
     Parameters
     ----------

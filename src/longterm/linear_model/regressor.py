@@ -84,7 +84,7 @@ class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[
 
     Notes
     -----
-    `docs/linear_model.md` lists what each attribute guarantees.
+    `docs/guides/linear_model.md` lists what each attribute guarantees.
 
     Examples
     --------

@@ -21,7 +21,7 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from os import PathLike
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Self
@@ -33,7 +33,7 @@ from longterm.errors import DatabaseError, InputError, OutOfBudgetError
 from longterm.service.tokens import require_key
 from longterm.storage import database as sql
 from longterm.storage.database import Database, Durability
-from longterm.storage.replica import LONGEST_NAME, Replica, Stored
+from longterm.storage.replica import LONGEST_NAME, Metrics, Replica, Stored
 
 KIND = "ledger"
 LARGEST = 2**62
@@ -286,6 +286,29 @@ settled, or for its period to end, or raise its limit.
         self._expire(database, now)
         rows = [self._account(database, row).at(now) for row in database.read(sql.READ_ACCOUNTS, self._replica.name)]
         return {row.name: Balance(row.maximum, row.spent, row.held) for row in rows}
+
+    def metrics(self) -> Metrics:
+        """Return figures for monitoring; those of money are by account.
+
+        `plan` is the money that an even spender would have spent by now in the present period, `overshoot` the money
+        spent above a limit.
+        """
+        figures: Metrics = self._replica.run(self._metrics)
+        return figures
+
+    def _metrics(self, database: Database) -> Metrics:
+        now = database.now()
+        self._expire(database, now)
+        ((open_holds,),) = database.read(sql.COUNT_HOLDS, self._replica.name)
+        rows = [self._account(database, row).at(now) for row in database.read(sql.READ_ACCOUNTS, self._replica.name)]
+        return {
+            "open": open_holds,
+            "spent": {row.name: row.spent for row in rows},
+            "held": {row.name: row.held for row in rows},
+            "limit": {row.name: row.maximum for row in rows},
+            "plan": {row.name: row.maximum * _elapsed(row.period, row.zone, now) for row in rows},
+            "overshoot": {row.name: max(row.spent - row.maximum, 0) for row in rows},
+        }
 
     # --- holds -----------------------------------------------------------------------------------------------
 
@@ -601,3 +624,17 @@ def _zone(timezone: str) -> ZoneInfo:
 def _period(period: str, timezone: str, now: int) -> str:
     """Return the name of the period that a time is in; later periods have larger names."""
     return datetime.fromtimestamp(now / SECOND, _zone(timezone)).strftime(_FORMATS[period])
+
+
+def _elapsed(period: str | None, timezone: str, now: int) -> float:
+    """Return the share of the present period that is over; 1 without a period."""
+    if period is None:
+        return 1.0
+    local = datetime.fromtimestamp(now / SECOND, _zone(timezone))
+    start = local.replace(hour=0, minute=0, second=0, microsecond=0)
+    if period == "week":
+        start -= timedelta(days=start.weekday())
+    start = start.replace(day=1) if period == "month" else start
+    next_month = (start + timedelta(days=32)).replace(day=1)
+    end = next_month if period == "month" else start + timedelta(days=7 if period == "week" else 1)
+    return (local.timestamp() - start.timestamp()) / (end.timestamp() - start.timestamp())

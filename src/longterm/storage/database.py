@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from longterm.errors import DatabaseError, InputError
+from longterm.errors import DatabaseError, InputError, missing_extra
 from longterm.storage.files import partial_beside, replace_file
 
 Durability = Literal["commit", "relaxed"]
@@ -88,7 +88,9 @@ READ_ROUNDS = (
 DELETE_ROUNDS = "DELETE FROM longterm_rounds WHERE object = ? AND number < ? AND status <> 0"
 READ_PARTS = "SELECT content FROM longterm_parts WHERE object = ? AND number > ? AND number <= ? ORDER BY number"
 INSERT_PART = "INSERT INTO longterm_parts (object, number, content) VALUES (?, ?, ?)"
+PUT_PART = f"{INSERT_PART} ON CONFLICT (object, number) DO UPDATE SET content = excluded.content"
 DELETE_PARTS = "DELETE FROM longterm_parts WHERE object = ?"
+DELETE_OLD_PARTS = "DELETE FROM longterm_parts WHERE object = ? AND number > ? AND number <= ?"
 READ_ACCOUNT = (
     "SELECT name, parent, maximum, period, zone, rate, spent, held, since, updated FROM longterm_accounts "
     "WHERE ledger = ? AND name = ?"
@@ -257,7 +259,7 @@ class Database:
         try:
             import psycopg
         except ImportError:
-            raise ImportError("a PostgreSQL database needs psycopg: pip install 'longterm[postgres]'") from None
+            raise missing_extra("a PostgreSQL database needs psycopg", "postgres") from None
         try:
             connection = psycopg.connect(self._url, autocommit=True)
             connection.execute(f"SET synchronous_commit = {'on' if self._durability == 'commit' else 'off'}")

@@ -31,6 +31,8 @@ from longterm.storage.specification import difference, specification
 
 EPOCH_BITS = 48
 LONGEST_NAME = 200
+Metrics = dict[str, float | dict[str, float]]
+"""Figures for monitoring by name; some are by budget, account or group."""
 
 
 class Change(Protocol):

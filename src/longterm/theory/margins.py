@@ -13,7 +13,7 @@ root if and only if T² > A.
     K = ΔG + ΔG/(2(1 − β)) + 4D²/(βθ_1)     convex, θ_1 = 3ΔG
     K = G²/σ + 4D²/(βθ_1)                   strongly convex, θ_1 = 6G²/σ.
 
-A Slater point with slack ε allows γ ≤ ε only, so T ≥ c_0 = (c_1/ε)^{2/β} is needed. Proof: `docs/theory.md`.
+A Slater point with slack ε allows γ ≤ ε only, so T ≥ c_0 = (c_1/ε)^{2/β} is needed. Proof: `docs/proofs/theory.md`.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ needs a convex φ with φ(0) = 0 and derivative φ', and, for every t ≥ 2 and 
 
 C2' keeps φ between two quadratics, so no φ changes the rate. For φ = c λ² Table 1 admits ¼ ≤ c ≤ ½ if 2c ≥ 1 − β. The
 paper has c = ½. With c = ¼ the regret bound is the same and the violation bound smaller by nearly √2.
-Proof: `docs/after_the_paper.md`, "Another penalty".
+Proof: `docs/proofs/after_the_paper.md`, "Another penalty".
 """
 
 from __future__ import annotations

@@ -7,9 +7,9 @@ those coordinates are non-zero, g = 0 at
 
     ν = 2C/(aκ + √(a²κ² + 2 l2 κ C)),   κ = n l1² + 2ρ l2,   C = [a l1 V₁ + (l2/2) V₂ − ρa²]₊.
 
-For every threshold this is at most the true ν, with equality for the threshold ν l1 (`docs/aftrl.md`). So the iteration
-begins with the threshold of the round before and continues with ν l1. After the first step thresholds only rise and
-sets only shrink, until a set repeats, which takes two or three passes.
+For every threshold this is at most the true ν, with equality for the threshold ν l1 (`docs/proofs/aftrl.md`). So the
+iteration begins with the threshold of the round before and continues with ν l1. After the first step thresholds only
+rise and sets only shrink, until a set repeats, which takes two or three passes.
 
 **A mixture of scales** has one ν for all scales, which never falls: the smallest ν ≥ ν_t whose mixture has g ≤ 0, or
 W_{t+1}. With N₁ = Σ(|z_k| − νl1)₊, N₂ = Σ(|z_k| − νl1)₊² and S = Σ p_k s_k it is the root of the decreasing function
@@ -18,7 +18,7 @@ which makes N₁ and N₂ polynomials of ν, the root is found without a pass ov
 until it repeats.
 
 **At most `max_features` weights.** ν also rises until no more than that many |z_k| are above νl1. ν remains a sum of
-known parts, so Theorem 2 of `docs/scales.md` holds with it.
+known parts, so Theorem 2 of `docs/proofs/scales.md` holds with it.
 """
 
 from __future__ import annotations
