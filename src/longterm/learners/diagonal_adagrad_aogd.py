@@ -8,13 +8,14 @@ With d_t = ∇f_t(x_t) + λ_t ∇g(x_t), g = max_j g_j, and Δ_k the width of th
 Steps: any θ_0 > 0, since a term of the bound replaces condition C2. The default is A-OGD's 3ΔG. Where few coordinates
 have large gradients, the others keep long steps. It can be worse than A-OGD, as first steps are as wide as the set.
 Needs: a box; value and one subgradient of f_t and of g_t at x_t. No horizon.
-Guarantees: `theorem`, for g_t that change, against x* with g_t(x*) ≤ 0 in every round (`docs/proofs/after_the_paper.md`).
+Guarantees: `theorem`, for g_t that change (`docs/proofs/after_the_paper.md`).
 Not promised: feasibility in a single round, a small Σ [g(x_t)]₊.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -33,17 +34,26 @@ from longterm.theory.paper import violation_bound
 from longterm.theory.step_sums import power_sum
 
 
+@dataclass(frozen=True, eq=False)
 class DiagonalAdaGradAOGD(AdaGradAOGD):
     """A-OGD on a box with a step for each coordinate.
+
+    Parameters
+    ----------
+    enclosing_set : Box
+        B, the box.
+    dual : Multiplier
+        θ_0 and β.
 
     Examples
     --------
     >>> import numpy as np
     >>> import longterm as lt
-    >>> problem = lt.Problem(lt.sets.Box.cube(2, -1.0, 1.0), lt.losses.Linear(2), lt.constraints.Affine([[-1.0, -1.0]], [0.5]))  # x₁ + x₂ ≥ −½
-    >>> trace = lt.run(problem, lt.learners.DiagonalAdaGradAOGD.for_problem(problem), lt.streams.Replay([np.tile([0.9, 0.1], (5000, 1))]))
-    >>> trace.state.x.round(2), float((trace.signed_violation[-1] / 5000).round(3))
-    (array([-1.  ,  0.04]), 0.013)
+    >>> at_least = lt.constraints.Affine([[-1.0, -1.0]], [0.5])  # x₁ + x₂ ≥ −½
+    >>> problem = lt.Problem(lt.sets.Box.cube(2, -1.0, 1.0), lt.losses.Linear(2), at_least)
+    >>> learner = lt.learners.DiagonalAdaGradAOGD.for_problem(problem)
+    >>> lt.run(problem, learner, lt.streams.Replay([np.tile([0.9, 0.1], (5000, 1))])).state.x.round(2)
+    array([-1.  ,  0.04])
     """
 
     finds_unit: ClassVar[bool] = False

@@ -3,10 +3,8 @@
 Epoch k has L_k = N 2^k rounds. It is the learner, restarted, with the steps for T = L_k. `first_epoch` is N.
 
 Guarantees: in each epoch the learner's own theorem (`bound` adds them up). A regret of c√T becomes at most
-c√T √2/(√2 − 1), 3.4 times as much, for T ≥ N. In the first epoch it is the bound of the learner made for N rounds,
-which may be more than c√T. A violation that is O(1) in every epoch becomes O(log T), as Yu and Neely (2020) remark.
-Each epoch forgets the one before it: x starts at the centre, the multipliers at 0. Around `NoViolationAOGD`, with
-N = ⌈c_0⌉, it is A-OGD without violation and without a horizon: Σ g(x_t) ≤ 0 whenever an epoch ends.
+c√T √2/(√2 − 1), 3.4 times as much, for T ≥ N. A violation that is O(1) in every epoch becomes O(log T). Around
+`NoViolationAOGD`, with N = ⌈c_0⌉, Σ g(x_t) ≤ 0 whenever an epoch ends. Proof: `docs/proofs/after_the_paper.md`.
 Needs: what the learner needs, except for the horizon.
 """
 
@@ -84,8 +82,7 @@ class DoublingRestarts(Restarts):
         Parameters
         ----------
         of : str
-            The name of a learner whose steps can be made for another horizon: "yu_neely", "drift_plus_penalty",
-            "sinha_vaze" or "no_violation_aogd".
+            A learner with steps for any horizon: "yu_neely", "drift_plus_penalty", "sinha_vaze" or "no_violation_aogd".
         first_epoch : int, optional
             N. Left out: the learner's shortest horizon (⌈c_0⌉ of `NoViolationAOGD`), else 16.
         **options
@@ -93,8 +90,7 @@ class DoublingRestarts(Restarts):
         """
         kind = learner_named(of)
         if not issubclass(kind, MadeForHorizon):
-            what = f"{kind.__name__} has no steps that depend on a horizon"
-            raise InputError("of", what, "Play it as it is, or use Restarted")
+            raise _no_horizon("of", kind)
         learner = kind.for_epochs(problem, **options)
         assert isinstance(learner, MadeForHorizon)
         return cls(learner, (learner.shortest_horizon or FIRST_EPOCH) if first_epoch is None else first_epoch)
@@ -102,8 +98,7 @@ class DoublingRestarts(Restarts):
     def __post_init__(self) -> None:
         given: object = self.learner
         if not isinstance(given, MadeForHorizon):
-            what = f"{type(given).__name__} has no steps that depend on a horizon"
-            raise InputError("learner", what, "Play it as it is, or use Restarted")
+            raise _no_horizon("learner", type(given))
         first = validate.count("first_epoch", self.first_epoch)
         needs = given.needs - {Need.HORIZON}
         validate.set_frozen(self, first_epoch=first, enclosing_set=given.enclosing_set, needs=needs)
@@ -145,3 +140,9 @@ class DoublingRestarts(Restarts):
                 started = (played > 0).reshape(-1, *(1 for _ in range(np.ndim(values) - 1)))
                 total[measure] = total.get(measure, np.asarray(0.0)) + np.where(started, values, 0.0)[place]
         return {measure: values.reshape(rounds.shape + values.shape[1:]) for measure, values in total.items()}
+
+
+def _no_horizon(argument: str, kind: type) -> InputError:
+    """Return the error for a learner that needs no horizon."""
+    what = f"{kind.__name__} has no steps that depend on a horizon"
+    return InputError(argument, what, "Play it as it is, or use Restarted")

@@ -10,13 +10,8 @@ With z_t the slopes of the losses' models up to round t, c the centre of B and a
   so far (`OnlineScale`), for eight radii at once (`ScaleMixture`), or from the errors of forecasts (`ForecastScale`).
 
 Since g itself is in the argmin, iterates under an ℓ1 budget are sparse, and neither ∇g nor condition C2 is needed.
-Everything in Λ_{t+1} is known before x_{t+1} is played, so for any scale (`docs/proofs/aftrl.md`)
-
-    Σ Δf_t + Σ ⟨λ_t, g(x_t)⟩ ≤ P,     λ_t = Λ_t − Λ_{t−1},
-
-with P from the scale. The dual turns P into bounds on regret and violation. The published learners are subclasses:
-`AFTRL`, `PenalisedFTRL`, `AdaptiveAFTRL`, `AdaptivePenalisedFTRL`, `MixedAFTRL`, `MixedPenalisedFTRL`,
-`OptimisticAFTRL`.
+Every scale has Σ Δf_t + Σ ⟨λ_t, g(x_t)⟩ ≤ P, λ_t = Λ_t − Λ_{t−1} (`docs/proofs/aftrl.md`). The dual turns P into bounds
+on regret and violation. Published learners are subclasses in `aftrl`, `penalised_ftrl` and `optimistic_aftrl`.
 """
 
 from __future__ import annotations
@@ -191,14 +186,12 @@ class FTRL(ProxLearner[FTRLState]):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import longterm as lt
-    >>> problem = lt.problems.two_dimensional()  # g = x₁ − ¼
+    >>> problem = lt.problems.two_dimensional()
     >>> prox = problem.constraint.prox(problem.enclosing_set)
     >>> learner = lt.learners.FTRL(prox, lt.learners.GivenScale(step=1.0), lt.learners.Multiplier(theta_0=0.1))
-    >>> trace = lt.run(problem, learner, lt.streams.Replay([np.tile([0.8, 0.6], (2000, 1))]))
-    >>> bool(trace.signed_violation[-1] < learner.bound(problem, 2000)["long_term_violation"])
-    True
+    >>> sorted(learner.bound(problem, 2000))
+    ['long_term_violation', 'regret']
     """
 
     scale: Scale
@@ -224,11 +217,10 @@ class FTRL(ProxLearner[FTRLState]):
         primal = self.scale.primal(self.prox, problem, T, state)
         return self.dual.bounds(primal, self.prox, self.scale, problem, T, state)
 
-    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> FTRLState:
-        x = self.initial_x(batch_shape, xp, dtype)
-        scale = self.scale.init(self.prox, x)
+    def first_state(self, t: Array, x: Array) -> FTRLState:
+        xp, scale = namespace(x), self.scale.init(self.prox, x)
         state = FTRLState(
-            round=xp.asarray(1, dtype=xp.int64),
+            round=t,
             x=x,
             gradient_sum=xp.zeros_like(x),
             weight=xp.zeros((*x.shape[:-1], self.prox.constraint.count), dtype=x.dtype),

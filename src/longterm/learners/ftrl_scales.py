@@ -4,9 +4,9 @@
     strongly convex   σ(t − 1), from the losses' models    P = (G_f²/(2σ)) (1 + ln T)
     online            a_t = √V_{t−1}/R                     P = (5/2) R √V_T,     V_t = Σ_{s≤t} ‖∇f_s(x_s)‖²
 
-a_t is the curvature that x_t is chosen with. For given constants the published step is s = R/G_f, with which
-P ≤ (3/2) R G_f √T. For σ-strongly convex losses each loss is remembered by its quadratic model
-⟨∇f_s(x_s), x⟩ + (σ/2)‖x − x_s‖², and nothing else regularises. R = max ‖c − x‖ over B. Proofs: `docs/proofs/aftrl.md`.
+a_t is the curvature that x_t is chosen with, and R = max ‖c − x‖ over B. For given constants the published step is
+s = R/G_f. For σ-strongly convex losses each loss is remembered by its quadratic model
+⟨∇f_s(x_s), x⟩ + (σ/2)‖x − x_s‖², and nothing else regularises. Proofs: `docs/proofs/aftrl.md`.
 """
 
 from __future__ import annotations

@@ -2,13 +2,13 @@
 
     x_{t+1} = Π_B( x_t − η ∇f_t(x_t) ),     η = min( Δ/√(T(G_f² + 2βG_f)), S/(G_fT) )
 
-A step moves by at most ηG_f, so Σ ‖x_{t+1} − x_t‖ ≤ S always holds. With a price β of movement, against
-u_t in B with path P, whose own movement is charged too:
+A step moves by at most ηG_f, so Σ ‖x_{t+1} − x_t‖ ≤ S always holds. With a price β of movement, against u_t in B with
+path P:
 
     Σ f_t(x_t) − f_t(u_t) + β Σ ‖x_{t+1} − x_t‖ ≤ (Δ²/2 + ΔP)/η + ηG_f²T/2 + βηG_fT
 
-For P = 0 this is Δ√(T(G_f² + 2βG_f)) if the budget S does not bind. A dead zone ν takes only (1 − ν/‖∇f_t‖)₊ of the
-step. It has no theorem here. The constraint is not used. For constraints, see `PathBudget` with `block`.
+A dead zone ν takes only (1 − ν/‖∇f_t‖)₊ of the step, without a theorem. The constraint is not used. For constraints,
+see `PathBudget` with `block`.
 """
 
 from __future__ import annotations
@@ -123,9 +123,8 @@ class MovementBudget(Learner[MovementBudgetState]):
         start = c.diameter**2 / 2 + c.diameter * self.path
         return {REGRET: start / eta + eta * G**2 * T / 2 + self.price * eta * G * T}
 
-    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> MovementBudgetState:
-        x = self.initial_x(batch_shape, xp, dtype)
-        return MovementBudgetState(xp.asarray(1, dtype=xp.int64), x, xp.zeros(x.shape[:-1], dtype=x.dtype))
+    def first_state(self, t: Array, x: Array) -> MovementBudgetState:
+        return MovementBudgetState(t, x, namespace(x).zeros(x.shape[:-1], dtype=x.dtype))
 
     def update(self, state: MovementBudgetState, feedback: Feedback) -> MovementBudgetState:
         x, xp, gradient = state.x, namespace(state.x), feedback.loss_gradient

@@ -5,7 +5,7 @@
 M_t is the unit of the losses: 1 where θ_0 was chosen for their size, else the length of the longest gradient up to
 round t. While M_t = 0, up to round τ, the first with a gradient other than 0, λ stays 0.
 
-Terms of the theorem (`docs/proofs/aftrl.md`). Let Σ Δf_t + Σ ⟨λ_t, g(x_t)⟩ ≤ P for the primal side, and D ≥ ‖(g_1, …, g_m)‖:
+Terms of the theorem (`docs/proofs/aftrl.md`), where the primal side has Σ Δf_t + Σ ⟨λ_t, g(x_t)⟩ ≤ P, and D ≥ ‖g(x)‖:
 
     Σ Δf_t                 ≤ P + Q,   Q = (D²/2) Σ 1/(θ_t t)
     max_j Σ_t g_j(x_t)     ≤ (τ − 1) max_j [g_j(x_1)]₊ + √( 2 N_T (P + Q + F T) ),   N_T = 1/μ_τ + Σ_{τ<t≤T} θ_t.

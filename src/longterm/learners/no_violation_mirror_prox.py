@@ -1,13 +1,10 @@
 """Mirror prox without violation (Mahdavi, Jin, Yang 2012, Corollary 13, corrected): mirror prox on A x − b + γ ≤ 0.
 
-With rows of length 1, η = δ = T^{−1/3} and γ = b T^{−1/3}, b = 2 √(2F). Then θT = 1/η = T^{1/3}, and where
-F T ≥ r² T^{1/3}/2 + G_f² T^{2/3} the bound of Theorem 12 on each Σ_t (g_j(x_t) + γ) is at most
-
-    √( 2 · 2 T^{1/3} · 2 F T ) = 2 √(2F) T^{2/3} = γ T,     so every Σ_t g_j(x_t) ≤ 0.
-
-(The article prints b = 2 √F, without one of these three factors 2.) Needs: what mirror prox needs, and a Slater point
-with slack ε > γ in rows of length 1. The margin is on the polyhedron, not on the feedback as in `tightened`: mirror
-prox uses the constraints before the round.
+With rows of length 1, η = δ = T^{−1/3} and γ = b T^{−1/3}, b = 2 √(2F), the bound of Theorem 12 on each
+Σ_t (g_j(x_t) + γ) is at most γT, so every Σ_t g_j(x_t) ≤ 0 (`docs/proofs/theory.md`, "Margins"). The article prints
+b = 2 √F, without a factor 2. The margin is on the polyhedron, not on the feedback as in `tightened`: mirror prox uses
+the constraints before the round.
+Needs: what mirror prox needs, and a Slater point with slack ε > γ in rows of length 1.
 """
 
 from __future__ import annotations
@@ -48,13 +45,6 @@ class NoViolationMirrorProx(MirrorProx):
         ε in rows of length 1, and where known x̂.
     checked : tuple of Assumption
         What was checked when γ was chosen.
-
-    Examples
-    --------
-    >>> import longterm as lt
-    >>> learner = lt.learners.NoViolationMirrorProx.for_problem(lt.problems.two_dimensional(), horizon=10_000)
-    >>> round(learner.gamma, 6), all(assumption.holds for assumption in learner.assumptions)
-    (0.185664, True)
     """
 
     gamma: float

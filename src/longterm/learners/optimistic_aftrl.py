@@ -1,13 +1,10 @@
 """Optimistic A-FTRL: the leader counts a forecast of the next loss as if it had come; curvature from the errors.
 
 A-FTRL (`learners.aftrl`) with z_t + m_{t+1} in the place of z_t = Σ_{s≤t} ∇f_s(x_s), and with
-η_t = 2^{−½} R/√(S_{t−1} + ε), S_t = Σ_{s≤t} ‖∇f_s(x_s) − m_s‖², ε = 10^{−4} G_f², in the place of R/(G_f √t):
-
-    x_{t+1} = argmin_B ⟨z_t + m_{t+1}, x⟩ + ⟨Λ_{t+1}, g(x)⟩ + ‖x − x_1‖²/(2η_{t+1}).
-
-In `ftrl` this is a `Multiplier` with a `ForecastScale`.
-Guarantees: those of A-FTRL with P = R²/(2η_T) + Σ_t min(½η_t e_t², 2R e_t) ≤ 8.6 R√(S_T + ε), e_t = ‖∇f_t(x_t) − m_t‖.
-The statement is ours; the proof is in `docs/proofs/derivations.md`.
+η_t = 2^{−½} R/√(S_{t−1} + ε), S_t = Σ_{s≤t} ‖∇f_s(x_s) − m_s‖², ε = 10^{−4} G_f², in the place of R/(G_f √t). In `ftrl`
+this is a `Multiplier` with a `ForecastScale`.
+Guarantees: those of A-FTRL with P = 8.6 R√(S_T + ε). The statement is ours; the proof is in
+`docs/proofs/derivations.md`.
 """
 
 from __future__ import annotations

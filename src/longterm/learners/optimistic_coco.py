@@ -7,17 +7,16 @@ With guesses m^f_t of ∇f_t(x_t) and m^g_t of ∇[g_t]₊(x_t), Q_t the violati
     S_t = S_{t−1} + ‖d_t − m^f_t − w_t m^g_t‖²,   Q_t = Q_{t−1} + [g_t(x_t)]₊,   ω = min( 1/(4C√(E + 4G_g²)), ln 2/D )
 
 E starts at G_g². Once Σ ‖∇[g]₊ − m^g‖² exceeds it, E grows fourfold and Q = S = 0: a new epoch that keeps y. m^g comes
-from a model of the ∇[g_t]₊ so far. A fixed g is known, and m^g_t = ∇[g]₊(y_t). Hints are cut to length G_g.
+from a model of the ∇[g_t]₊ so far, or is ∇[g]₊(y_t) for a fixed g. Hints are cut to length G_g.
 Guarantees, against x* with g_t(x*) ≤ 0 in every round, summed over the epochs i of T_i rounds, with E^f_i =
 Σ ‖∇f_t − m^f_t‖² in it and θ_i = (G_f/G_g)/ω_i; n = O(ln E^g) epochs, E^f and E^g the sums over all rounds:
 
     Σ f_t(x_t) − f_t(x*)  ≤ Σ_i C√E^f_i + θ_i/4                               = O(√(n E^f) + √E^g)
     Σ [g_t(x_t)]₊         ≤ Σ_i (1/ω_i) ln( 2 + 4(C√E^f_i + F T_i)/θ_i )      = Õ(√E^g + D)
 
-Proof: `docs/proofs/drift.md`.
-The rule follows the abstract of Lekeufack and Jordan (2024). Steps, constants and proof are ours. At the kink of [g]₊ a
-guess of the wrong sign has error ‖∇g‖, so forecasts of g help only away from the boundary.
-It is no `Surrogate`: the weight is set before x_t is played, and an epoch resets price and step together.
+The rule follows the abstract of Lekeufack and Jordan (2024). Steps, constants and proof are ours
+(`docs/proofs/drift.md`). It is no `Surrogate`: the weight is set before x_t is played, and an epoch resets price and
+step together.
 """
 
 from __future__ import annotations
@@ -41,13 +40,13 @@ from longterm._arrays import (
     namespace,
     norm,
     resolution,
-    to_numpy,
 )
 from longterm.constraints import Constraint
 from longterm.constraints.base import max_with_index
 from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
 from longterm.learners.hints import HintModel, LastGradient
+from longterm.learners.prox_learner import as_numbers
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import HARD, REGRET, NoTheoremError
@@ -138,7 +137,7 @@ class OptimisticCOCO(Learner[OptimisticCOCOState]):
 
     def __post_init__(self) -> None:
         sizes = ("loss_size", "constraint_size", "constraint_bound", "loss_range")
-        validate.set_frozen(self, **{name: validate.positive_scalar(name, getattr(self, name)) for name in sizes})
+        validate.validate_fields(self, validate.positive_scalar, *sizes)
 
     @classmethod
     def for_problem(
@@ -151,8 +150,7 @@ class OptimisticCOCO(Learner[OptimisticCOCOState]):
         hints : HintModel, optional
             The forecasts of the loss's gradient. Left out, the last one.
         constraint_hints : HintModel, optional
-            The forecasts of the violation's gradient. Left out, that of the fixed constraint, or the last one if it
-            changes.
+            Those of the violation's gradient. Left out, that of the fixed constraint, or the last one if it changes.
         """
         c = problem.constants
         known = problem.constraint if constraint_hints is None and not problem.constraint.parameters else None
@@ -180,12 +178,12 @@ class OptimisticCOCO(Learner[OptimisticCOCOState]):
         raise NoTheoremError(why, "Ask after the run: bound(problem, rounds, state=trace.state)")
 
     def theorem_after(self, problem: Problem, state: OptimisticCOCOState) -> Mapping[str, FloatArray]:
-        names = ("loss_errors", "level", "rounds", "past_regret", "past_violation")
-        errors, level, rounds, past_regret, past_violation = (
-            np.asarray(to_numpy(getattr(state, name)), dtype=np.float64) for name in names
-        )
-        regret, violation = self._epoch_bounds(errors, level, rounds)
-        return {REGRET: past_regret + regret, HARD: past_violation + violation}
+        parts = (as_numbers(part) for part in (state.loss_errors, state.level, state.rounds))
+        regret, violation = self._epoch_bounds(*parts)
+        return {
+            REGRET: as_numbers(state.past_regret) + regret,
+            HARD: as_numbers(state.past_violation) + violation,
+        }
 
     def _growth(self, level: Array) -> Array:
         """Return ω, the rate at which the weight grows with the violation."""
@@ -199,15 +197,12 @@ class OptimisticCOCO(Learner[OptimisticCOCOState]):
         steps = OF_STEPS * self.enclosing_set.diameter * (xp.sqrt(errors) + TINY**0.5 * self.loss_size)
         return steps + theta / 4, xp.log(2 + 4 * (steps + self.loss_range * rounds) / theta) / omega
 
-    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> OptimisticCOCOState:
-        y = self.initial_x(batch_shape, xp, dtype)
-        t, zero = xp.asarray(1, dtype=xp.int64), xp.zeros(y.shape[:-1], dtype=y.dtype)
-        memory, constraint_memory = self.hints.start(y), self.constraint_hints.start(y)
-        hint, constraint_hint = self.hints.predict(memory, t, y), self._constraint_hint(constraint_memory, t, y)
-        models = (hint, constraint_hint, memory, constraint_memory)
-        start = OptimisticCOCOState(
-            t, y, y, *models, zero, zero, zero, zero, zero + self.constraint_size**2, *[zero] * 3
-        )
+    def first_state(self, t: Array, x: Array) -> OptimisticCOCOState:
+        zero = namespace(x).zeros(x.shape[:-1], dtype=x.dtype)
+        memory, constraint_memory = self.hints.start(x), self.constraint_hints.start(x)
+        hint, constraint_hint = self.hints.predict(memory, t, x), self._constraint_hint(constraint_memory, t, x)
+        models, level = (hint, constraint_hint, memory, constraint_memory), zero + self.constraint_size**2
+        start = OptimisticCOCOState(t, x, x, *models, zero, zero, zero, zero, level, zero, zero, zero)
         return start._replace(x=self._step(start, hint, constraint_hint))
 
     def hinted(

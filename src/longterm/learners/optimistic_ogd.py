@@ -7,8 +7,7 @@ With κ = 2^{−3/4} Δ, S_t = Σ_{s≤t} ‖∇f_s(x_s) − m_s‖² and η_t =
 X is {g ≤ 0} ∩ B where its projection is known and g is fixed; then nothing is violated. Else X is B, and the
 constraint is ignored. ε = 10^{−12} G_f² only keeps the first step finite. The rule is well known (Rakhlin and
 Sridharan 2013, for example); steps and constants are ours.
-Guarantees: Σ f_t(x_t) − f_t(x*) ≤ 5.11 Δ √(S_T + ε).
-Proof: `docs/proofs/derivations.md`. Perfect forecasts have S = 0. With m_t = 0, S is Σ ‖∇f_t‖².
+Guarantees: Σ f_t(x_t) − f_t(x*) ≤ 5.11 Δ √(S_T + ε). Proof: `docs/proofs/derivations.md`.
 """
 
 from __future__ import annotations
@@ -108,11 +107,13 @@ class OptimisticOGD(Learner[OptimisticOGDState]):
         errors = as_numbers(state.errors) + EPSILON * self.size**2
         return {REGRET: 5.11 * problem.constants.diameter * np.sqrt(errors)}
 
-    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> OptimisticOGDState:
-        y = self._project(self.initial_x(batch_shape, xp, dtype))
-        t, errors, memory = xp.asarray(1, dtype=xp.int64), xp.zeros(y.shape[:-1], dtype=y.dtype), self.hints.start(y)
-        hint = self.hints.predict(memory, t, y)
-        return OptimisticOGDState(t, self._step(y, hint, errors), y, hint, errors, memory)
+    def initial_x(self, batch_shape: tuple[int, ...], xp: Any, dtype: Any) -> Array:
+        return self._project(super().initial_x(batch_shape, xp, dtype))
+
+    def first_state(self, t: Array, x: Array) -> OptimisticOGDState:
+        errors, memory = namespace(x).zeros(x.shape[:-1], dtype=x.dtype), self.hints.start(x)
+        hint = self.hints.predict(memory, t, x)
+        return OptimisticOGDState(t, self._step(x, hint, errors), x, hint, errors, memory)
 
     def hinted(self, state: OptimisticOGDState, hint: Array) -> OptimisticOGDState:
         """Return the state with another forecast of its round, before it is asked."""

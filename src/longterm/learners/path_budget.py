@@ -10,12 +10,8 @@ in any round t ≤ T:
 
     Σ f_s(x_s) − f_s(u_s) ≤ 1.5 A,         Σ [g_s(x_s)]₊ ≤ (2A/s) ln(4 + 2F t/A), if there is such a u
 
-Proof: `docs/proofs/drift.md`. P = 0 is the best fixed decision.
-
-**Few changes.** With `block` n the decision changes every n rounds, at most ⌈T/n⌉ − 1 times. The sums of a block count
-as one round, so T becomes ⌈T/n⌉ and G, F become nG, nF. u is constant within a block, and P is its path.
-Movement: Σ ‖x_{t+1} − x_t‖ ≤ κ √(T(1 + ln(S_T/S_1))) for any Q, as the step is normalised.
-If nothing is feasible in some round, there is no u, and the guarantees are void.
+Proof: `docs/proofs/drift.md`. With `block` n the decision changes every n rounds, at most ⌈T/n⌉ − 1 times. The sums of
+a block count as one round, so T becomes ⌈T/n⌉ and G, F become nG, nF; u is constant within a block.
 """
 
 from __future__ import annotations
@@ -141,10 +137,9 @@ class PathBudget(Learner[PathBudgetState]):
             regret = regret + self.block * c.loss_range
         return dict(zip((REGRET, HARD), np.broadcast_arrays(regret, hard), strict=True))
 
-    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> PathBudgetState:
-        x = self.initial_x(batch_shape, xp, dtype)
-        zero, zeros = xp.zeros(x.shape[:-1], dtype=x.dtype), xp.zeros_like(x)
-        return PathBudgetState(xp.asarray(1, dtype=xp.int64), x, zero, zero, zeros, zero, zeros)
+    def first_state(self, t: Array, x: Array) -> PathBudgetState:
+        zero, zeros = namespace(x).zeros(x.shape[:-1], dtype=x.dtype), namespace(x).zeros_like(x)
+        return PathBudgetState(t, x, zero, zero, zeros, zero, zeros)
 
     def update(self, state: PathBudgetState, feedback: Feedback) -> PathBudgetState:
         x, xp = state.x, namespace(state.x)

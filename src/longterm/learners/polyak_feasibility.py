@@ -7,13 +7,11 @@ A gradient step, then the nearest point of the half-space in which the tangent o
 
 with g = max_j g_j and a Slater point x̂ in B, g(x̂) ≤ −ε.
 
-Steps (`docs/proofs/after_the_paper.md`): a margin 0 < ϱ < ε, the slope s_0 = (ε − ϱ)/Δ that convexity guarantees
-outside {g + ϱ ≤ 0}, at most G_g, and η = (1 − √(1 − s_0²/G_g²)) ϱ/(G_g G_f). `for_problem` takes the ϱ that minimises
-the bound. The authors take 1/√T, which has no unit. We know the article by its abstract and its authors' code. The
-proof is ours.
+Steps: a margin 0 < ϱ < ε, the slope s_0 = (ε − ϱ)/Δ, at most G_g, and η = (1 − √(1 − s_0²/G_g²)) ϱ/(G_g G_f).
+`for_problem` takes the ϱ that minimises the bound. The authors take 1/√T, which has no unit. We know the article by its
+abstract and its authors' code. The proof is ours (`docs/proofs/after_the_paper.md`).
 Needs: a fixed constraint, the Slater point itself, a horizon (for ϱ), one value and subgradient of f_t and g at x_t.
-Guarantees: **g(x_t) ≤ 0 in every round**, up to rounding, and O(√T) regret, against adversarial losses. A larger η
-keeps the bound on the regret, but not feasibility.
+Guarantees: **g(x_t) ≤ 0 in every round**, up to rounding, and O(√T) regret, against adversarial losses.
 Not promised: small constants. η has (ε/(ΔG_g))² in it: a thin X means small steps.
 """
 
@@ -51,10 +49,8 @@ class PolyakFeasibility(MadeForConstants[PointState]):
         B, which it projects onto.
     slater : SlaterPoint
         x̂, the first decision, and ε.
-    eta : float or array
-        η.
-    margin : float or array
-        ϱ.
+    eta, margin : float or array
+        η and ϱ.
     made_for : Constants, optional
         The problem's constants that η was made for.
 
@@ -129,9 +125,9 @@ class PolyakFeasibility(MadeForConstants[PointState]):
         safe = safe_step(self.made_for, self.slater.epsilon, np.asarray(self.margin))
         return (Assumption.worst("η ≤ (1 − √(1 − s_0²/G_g²)) ϱ/(G_g G_f)", self.eta, safe, "Take a smaller η"),)
 
-    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> PointState:
+    def initial_x(self, batch_shape: tuple[int, ...], xp: Any, dtype: Any) -> Array:
         assert self.slater.x is not None  # checked when it was made
-        return PointState(xp.asarray(1, dtype=xp.int64), self.broadcast(self.slater.x, batch_shape, xp, dtype))
+        return self.broadcast(self.slater.x, batch_shape, xp, dtype)
 
     def update(self, state: PointState, feedback: Feedback) -> PointState:
         xp, slope = namespace(state.x), feedback.constraint_gradient

@@ -4,13 +4,12 @@ A-FTRL and penalised FTRL never forget: after t rounds of one kind they need of 
 adapt. A learner that is restarted every n rounds is never behind by more than n.
 
 Guarantees: in every stretch of n rounds the learner's own theorem, with T = n, against the best decision *of that
-stretch* (`Restarted.bound` adds them up). So, for a learner with regret at most r(n) and violation at most v(n) in n
-rounds, where r and v are at least 0 and do not fall with n, and against feasible u_1, u_2, … that change S times,
+stretch*. So, with regret at most r(n) and violation at most v(n) in n rounds, and against feasible u_1, u_2, … that
+change S times,
 
     Σ f_t(x_t) − f_t(u_t) ≤ ⌈T/n⌉ r(n) + S n F,         violation ≤ ⌈T/n⌉ v(n).
 
-With r(n) of order √n (penalised FTRL) the best n is of order (T/S)^{2/3}. On a stream that stays the same, restarts
-multiply the regret by √(T/n).
+On every interval I of rounds the regret is at most (|I|/n + 1) r(n) + (n − 1) F. Proof: `docs/proofs/aftrl.md`.
 """
 
 from __future__ import annotations
@@ -120,12 +119,6 @@ class Restarted(Restarts):
         The learner that is restarted.
     every : int
         n, the rounds of a stretch.
-
-    Notes
-    -----
-    On every interval I of rounds, against every feasible u, the regret is at most (|I|/n + 1) r(n) + (n − 1) F, with
-    r(n) as above and F the range of a loss: up to n − 1 rounds until the next stretch starts, |I|/n whole stretches,
-    and the first rounds of one more.
 
     Examples
     --------

@@ -98,9 +98,11 @@ class Surrogate(MadeForConstants[SurrogateState]):
         bounds = self.price.bounds(self.inner, problem.constants, horizons_of(rounds, self.batch_shape))
         return dict(zip(bounds, np.broadcast_arrays(*bounds.values()), strict=True))
 
-    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> SurrogateState:
-        x = self.inner.start(self.initial_x(batch_shape, xp, dtype))
-        return SurrogateState(xp.asarray(1, dtype=xp.int64), x, self.price.start(x), self.inner.memory(x))
+    def initial_x(self, batch_shape: tuple[int, ...], xp: Any, dtype: Any) -> Array:
+        return self.inner.start(super().initial_x(batch_shape, xp, dtype))
+
+    def first_state(self, t: Array, x: Array) -> SurrogateState:
+        return SurrogateState(t, x, self.price.start(x), self.inner.memory(x))
 
     def update(self, state: SurrogateState, feedback: Feedback) -> SurrogateState:
         feedback = self._positive_part(feedback) if self.price.hard else feedback

@@ -10,12 +10,9 @@ gradients' bound for G',
 
     Σ f_t(x_t) − f_t(u_t) + Σ [g_t(x_t)]₊ ≤ 𝓐(P);     Σ [g_t(x_t)]₊ ≤ 𝓐(P*), P* the path of u*_t = argmin_{X_t} f_t
 
-Proof: `docs/proofs/drift.md`.
-
 `bound` has the first line, with `path`; `violation_bound` has the second. "distance" with Ader is Supantha and Sinha's
-method (2026; abstract read, proof ours). With a strongly adaptive tracker, Reg_I + Σ_I [g]₊ ≤ SA(|I|) on **every**
-interval I, for u feasible in all of it. "none" ignores the constraint and bounds the regret alone. "projection" keeps
-all experts in a fixed X: no violation, and 𝓐 has G_f for G'.
+method (2026; abstract read, proof ours: `docs/proofs/drift.md`). "none" bounds the regret alone. "projection" keeps all
+experts in a fixed X: no violation, and 𝓐 has G_f for G'.
 """
 
 from __future__ import annotations
@@ -53,17 +50,7 @@ TRACKERS: Mapping[TrackerName, type[Tracker]] = {
 
 @dataclass(frozen=True, eq=False)
 class FixedPrice(Price):
-    """A constant weight of [g_t]₊, and one of the distance to X in rounds that violate g_t.
-
-    Parameters
-    ----------
-    weight : float
-        The weight of [g_t]₊.
-    distance_weight : float
-        The weight of the distance to X.
-    projection : callable, optional
-        The projection onto X, where the distance has a weight.
-    """
+    """A constant weight of [g_t]₊, and one of the distance to X in rounds that violate g_t."""
 
     weight: float = 0.0
     distance_weight: float = 0.0
@@ -105,8 +92,7 @@ class TrackedPenalty(Surrogate):
     >>> import longterm as lt
     >>> problem = lt.Problem(lt.sets.Ball(2), lt.losses.Linear(2), lt.constraints.L2Budget(2, budget=0.5))
     >>> turning = lt.streams.Replay([np.repeat([[1.0, 0.0], [-1.0, 0.0]], 500, axis=0)])  # at best −½ a round
-    >>> learner = lt.learners.TrackedPenalty.for_problem(problem, horizon=1000)
-    >>> trace = lt.run(problem, learner, turning)
+    >>> trace = lt.run(problem, lt.learners.TrackedPenalty.for_problem(problem, horizon=1000), turning)
     >>> float(trace.cumulative_loss[-1].round()), float(trace.hard_violation[-1].round())
     (-450.0, 3.0)
     """
@@ -148,8 +134,7 @@ class TrackedPenalty(Surrogate):
         tracker : {"ader", "strongly adaptive", "restarts"}
             The best rate against paths, small regret on every interval, or restarts without a known period.
         penalty : {"none", "distance", "slater", "projection"}, optional
-            Left out: the distance where the projection is known, else that of a Slater point. "projection" projects
-            all experts onto X instead of a penalty.
+            Left out: the distance where the projection is known, else that of a Slater point.
         slack : float, optional
             ε: in every round some point has g_t ≤ −ε. Left out, that of a fixed constraint.
         path : float

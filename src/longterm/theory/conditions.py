@@ -128,7 +128,7 @@ def check_conditions(
     growth = 0.0
     for steps in tabulate(schedule, horizon):
         require_positive_steps(steps.rounds, steps.theta, steps.eta, steps.mu)
-        rounds, theta, eta, mu = (part[1:] for part in steps)
+        rounds, (theta, eta, mu) = steps.rounds[1:], (part[1:] for part in steps[1:])
         if len(theta) == 0:
             continue
         log.record("C1", rounds, np.diff(1 / steps.mu, axis=0) - theta, 1 / mu)
@@ -136,4 +136,5 @@ def check_conditions(
         total = growth + np.cumsum(np.maximum(np.diff(1 / steps.eta, axis=0) - strong_convexity, 0.0), axis=0)
         log.record("C3", rounds, total - growth_allowed, total)
         growth = total[-1]
-    return Conditions(*log.results())
+    c1, c2, c3 = log.results()
+    return Conditions(c1, c2, c3)

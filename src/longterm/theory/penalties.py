@@ -80,7 +80,7 @@ def check_penalty(penalty: Penalty, schedule: Schedule, constants: Constants, ho
     statements = {"C1'": "1/μ_t − 1/μ_{t−1} − κ θ_t ≤ 0", "C2'": "η_t G² λ² + μ_t θ_t² φ'(λ)² ≤ θ_t φ(λ)"}
     log = FailureLog(horizon, statements)
     for steps in tabulate(schedule, horizon):
-        rounds, theta, eta, mu = (part[1:] for part in steps)
+        rounds, (theta, eta, mu) = steps.rounds[1:], (part[1:] for part in steps[1:])
         log.record("C1'", rounds, np.diff(1 / steps.mu) - kappa * theta, 1 / mu)
         worst = np.full(theta.shape, -np.inf)
         for at, phi, pull in zip(tried.tolist(), value.tolist(), slope.tolist(), strict=True):
@@ -88,7 +88,8 @@ def check_penalty(penalty: Penalty, schedule: Schedule, constants: Constants, ho
             worst = np.maximum(worst, excess - ROUNDING * theta * abs(phi))
         log.record("C2'", rounds, worst, np.zeros_like(worst))
     remedy = "Use QUADRATIC, or a φ between the two quadratics of `longterm.theory.penalties`"
-    return Conditions(*log.results(), argument="penalty", remedy=remedy)
+    c1, c2 = log.results()
+    return Conditions(c1, c2, argument="penalty", remedy=remedy)
 
 
 def penalised_lemma_5(
