@@ -25,7 +25,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longterm._arrays import Array, FloatArray, as_column, dot, namespace, norm
 from longterm._validate import Hyper
@@ -35,7 +34,7 @@ from longterm.learners.multiplier import Multiplier, MultiplierState
 from longterm.learners.prox_learner import as_numbers, as_reported, positive_or_one
 from longterm.problems import Problem
 from longterm.sets import Set
-from longterm.theory.bounds import REGRET, SIGNED, NoTheoremError
+from longterm.theory.bounds import REGRET, SIGNED
 
 
 class AdaGradAOGDState(NamedTuple):
@@ -101,9 +100,6 @@ class AdaGradAOGD(Learner[AdaGradAOGDState]):
         """
         c = problem.constants
         return cls(problem.enclosing_set, Multiplier.for_unit(c.constraint_bound, c.radius, theta_0, beta))
-
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
-        raise NoTheoremError("bounds are data-dependent: ask after the run, bound(problem, rounds, state=trace.state)")
 
     def theorem_after(self, problem: Problem, state: AdaGradAOGDState) -> Mapping[str, FloatArray]:
         c = problem.constants

@@ -26,10 +26,10 @@ from numpy.typing import NDArray
 
 from longterm._arrays import Array, FloatArray, clamp_min, namespace, scale_rows
 from longterm._validate import Hyper
-from longterm.learners.base import ScheduledLearner
 from longterm.learners.duals import Duals, OneForTheMaximum, OnePerConstraint
 from longterm.learners.feedback import Feedback
 from longterm.learners.feedback_check import OnBrokenBound
+from longterm.learners.made_for import ScheduledLearner
 from longterm.learners.needs import StepKind, require_strong_convexity
 from longterm.problems import Problem
 from longterm.sets import Set

@@ -7,12 +7,11 @@ never changed in place, so a call that raises changes nothing.
 
 from __future__ import annotations
 
-import copy
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar, cast
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,9 +26,15 @@ from longterm.learners.needs import Need, require_needs
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import Bounds, NoTheoremError, Theorem
-from longterm.theory.facts import Assumption, Constants
+from longterm.theory.facts import Assumption
 from longterm.theory.per_learner import PerLearner
-from longterm.theory.schedules import Schedule
+
+
+class DataDependentError(NoTheoremError):
+    """A bound was asked for before the run, and the theorem depends on what happens in it."""
+
+    def __init__(self) -> None:
+        super().__init__("bounds are data-dependent: ask after the run, bound(problem, rounds, state=trace.state)")
 
 
 class State(Protocol):
@@ -203,6 +208,8 @@ class Learner(PerLearner, ABC, Generic[S]):
 
     def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
         """Return the bounds of its theorem by measure. Raise NoTheoremError where there is none."""
+        if type(self).theorem_after is not Learner.theorem_after:
+            raise DataDependentError
         raise NoTheoremError(f"none is known for {type(self).__name__}")
 
     def theorem_after(self, problem: Problem, state: S) -> Mapping[str, FloatArray]:
@@ -234,69 +241,6 @@ class Learner(PerLearner, ABC, Generic[S]):
         with np.errstate(all="ignore"):
             feedback = check.accept(feedback, t)
         return self.update(state, feedback)
-
-
-class MadeForConstants(Learner[S]):
-    """A learner that remembers the problem's constants that its steps were made for."""
-
-    made_for: Constants | None
-
-    @property
-    def loss_gradient_bound(self) -> Hyper | None:
-        return None if self.made_for is None else self.made_for.loss_gradient_bound
-
-    @property
-    def constraint_gradient_bound(self) -> Hyper | None:
-        return None if self.made_for is None else self.made_for.constraint_gradient_bound
-
-
-class ScheduledLearner(Learner[S]):
-    """A learner with steps θ_t, η_t and μ_t from a schedule, and a multiplier in its state."""
-
-    schedule: Schedule
-
-    @property
-    def gradient_bound(self) -> Hyper | None:
-        return self.schedule.gradient_bound
-
-    @property
-    def strong_convexity(self) -> Hyper:
-        return self.schedule.strong_convexity
-
-    def report(self, state: S) -> dict[str, Array]:
-        return {"multiplier": cast(Any, state).multiplier, **self.schedule.at(state.round, state.x)._asdict()}
-
-
-class MadeForHorizon(Learner[S]):
-    """A learner whose steps depend on the horizon T. `DoublingRestarts` plays one without knowing T."""
-
-    @classmethod
-    def for_epochs(cls, problem: Problem, **options: Any) -> Learner[Any]:
-        """Make one whose horizon does not matter yet. `options` are those of `for_problem`."""
-        return cls.for_problem(problem, horizon=1, **options)
-
-    @property
-    def shortest_horizon(self) -> int | None:
-        """The T from which on its theorem is useful, where there is such a number."""
-        return None
-
-    @abstractmethod
-    def for_horizon(self, rounds: Array) -> Self:
-        """Return the learner with the steps for another T: an array of the state's library, one per learner."""
-
-    def with_steps(self, **steps: Any) -> Self:
-        """Return a copy with other field values, unchecked: inside a compiled loop they are tracers."""
-        made = copy.copy(self)
-        for name, value in steps.items():
-            object.__setattr__(made, name, value)
-        return made
-
-
-def require_within_horizon(rounds: FloatArray, horizon: Hyper, remedy: str = "Give at most as many") -> None:
-    """Raise if a bound is asked for after more rounds than the steps were made for."""
-    if np.any(rounds > np.asarray(horizon)):
-        what = f"{np.max(rounds):g} is beyond the horizon {np.min(horizon):g} that the learner was made for"
-        raise InputError("rounds", what, remedy)
 
 
 def require_learner(value: Any, argument: str = "learner", swapped: str = "") -> None:

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_column, like, namespace
 from longterm.errors import InputError
-from longterm.learners.base import Learner, MadeForHorizon
+from longterm.learners.base import Learner
+from longterm.learners.made_for import MadeForHorizon
 from longterm.learners.needs import Need
 from longterm.learners.restarts import Restarts, learner_named
 from longterm.problems import Problem

@@ -30,10 +30,10 @@ from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_column, like, namespace
 from longterm._validate import Hyper
 from longterm.errors import InputError
-from longterm.learners.base import MadeForConstants, MadeForHorizon
 from longterm.learners.duals import Duals, OnePerConstraint, per_constraint
 from longterm.learners.feedback import Feedback
 from longterm.learners.feedback_check import OnBrokenBound
+from longterm.learners.made_for import MadeForConstants, MadeForHorizon
 from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Set
@@ -168,7 +168,7 @@ class DriftPlusPenalty(MadeForConstants[DriftPlusPenaltyState], MadeForHorizon[D
     def theorem_with(
         self, problem: Problem, rounds: NDArray[np.int64], *, window: int = 1, slack: float | None = None
     ) -> Mapping[str, FloatArray]:
-        """Return the bounds against x* that is feasible on average over every K = `window` rounds, with slack ε or none.
+        """Return the bounds against x* that is feasible on average over K = `window` rounds, with slack ε or none.
 
             V Σ Δf_t + ½‖Q(T+1)‖² ≤ α r² + V²G_f² T/(4α) + M²T/2 + (K − 1) M D_m T/2,       M = D_m + G_mΔ
             Σ_t g_j^t(x_t)         ≤ Q_j(T+1) + (G_g/(2α)) Σ_t (V G_f + G_m‖Q(t)‖)

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from longterm._arrays import Array, FloatArray, as_column, like, namespace
 from longterm._validate import Hyper
 from longterm.constraints.prox import Prox
+from longterm.learners.base import DataDependentError
 from longterm.learners.feedback import Feedback
 from longterm.learners.prox_learner import ProxLearner, as_numbers
 from longterm.problems import Problem
@@ -134,7 +135,7 @@ class Scale(PerLearner, ABC):
 def require_state(state: FTRLState | None) -> FTRLState:
     """Return the state, or raise a NoTheoremError before the run, when it is None."""
     if state is None:
-        raise NoTheoremError("bounds are data-dependent: ask after the run, bound(problem, rounds, state=trace.state)")
+        raise DataDependentError
     return state
 
 

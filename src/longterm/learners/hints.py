@@ -77,17 +77,6 @@ class Seasonal(HintModel):
     ----------
     period : int
         The rounds of a season, 24 for the hours of a day.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from longterm.learners import Seasonal
-    >>> model = Seasonal(2)
-    >>> memory = model.start(np.zeros(1))
-    >>> for t, gradient in ((1, [5.0]), (2, [7.0])):
-    ...     memory = model.update(memory, np.asarray(t), np.array(gradient))
-    >>> model.predict(memory, np.asarray(3), np.zeros(1)), model.predict(memory, np.asarray(4), np.zeros(1))
-    (array([5.]), array([7.]))
     """
 
     period: int

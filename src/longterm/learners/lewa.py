@@ -28,9 +28,9 @@ from numpy.typing import NDArray
 from longterm import _validate as validate
 from longterm._arrays import ROUNDING, Array, FloatArray, as_column, namespace, resolution, to_numpy
 from longterm.errors import BrokenBoundError, InputError
-from longterm.learners.base import ScheduledLearner
 from longterm.learners.feedback import Feedback
 from longterm.learners.feedback_check import OnBrokenBound, raise_or_warn
+from longterm.learners.made_for import ScheduledLearner
 from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Set, Simplex
@@ -120,8 +120,10 @@ class LEWA(ScheduledLearner[LEWAState]):
     def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
         """Return the bounds for steps with ηR_g²/4 + μθ² ≤ θ/2 and any x* with g_t(x*) ≤ 0 in every round.
 
-        Σ f_t(x_t) − f_t(x*) ≤ P = ln d/η + ηT R_f²/4 + μT D²
-        Σ g_t(x_t)           ≤ √( 2 (θ(T − 1) + 1/μ) (P + F T) )
+            Σ f_t(x_t) − f_t(x*) ≤ P = ln d/η + ηT R_f²/4 + μT D²
+            Σ g_t(x_t)           ≤ √( 2 (θ(T − 1) + 1/μ) (P + F T) )
+
+        R_f and R_g are the learner's spreads.
         """
         theta, eta, mu = self.schedule.at(np.asarray(1), np.zeros(1))
         if np.any(eta * self.constraint_spread**2 / 4 + mu * theta**2 - theta / 2 > ROUNDING * theta):

@@ -18,8 +18,9 @@ import numpy as np
 
 from longterm import _validate as validate
 from longterm.learners.mahdavi_ogd import MahdaviOGD
+from longterm.learners.margins import ConstantMargin
 from longterm.learners.needs import Need
-from longterm.learners.tightened import ConstantMargin, Tightened, slater_point_for
+from longterm.learners.tightened import Tightened, slater_point_for
 from longterm.problems import Problem
 from longterm.theory.bounds import REGRET, SIGNED
 from longterm.theory.facts import Assumption, Constants

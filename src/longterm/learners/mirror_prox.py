@@ -26,8 +26,8 @@ from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_column, namespace
 from longterm.constraints import Affine
 from longterm.errors import InputError
-from longterm.learners.base import ScheduledLearner
 from longterm.learners.feedback import Feedback
+from longterm.learners.made_for import ScheduledLearner
 from longterm.learners.needs import Need, require_needs
 from longterm.problems import Problem
 from longterm.sets import Set

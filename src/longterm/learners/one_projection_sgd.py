@@ -29,8 +29,8 @@ from longterm import _validate as validate
 from longterm._arrays import ROUNDING, Array, FloatArray, as_column, namespace
 from longterm.errors import InputError
 from longterm.learners.aogd import AOGD, AOGDState
-from longterm.learners.base import ScheduledLearner
 from longterm.learners.feedback import Feedback
+from longterm.learners.made_for import ScheduledLearner
 from longterm.learners.needs import Need
 from longterm.learners.projection_check import known_projection, require_projection
 from longterm.learners.tightened import slater_point_for

@@ -26,9 +26,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from longterm import _validate as validate
 from longterm._arrays import (
     Array,
@@ -49,7 +46,7 @@ from longterm.learners.hints import HintModel, LastGradient
 from longterm.learners.prox_learner import as_numbers
 from longterm.problems import Problem
 from longterm.sets import Set
-from longterm.theory.bounds import HARD, REGRET, NoTheoremError
+from longterm.theory.bounds import HARD, REGRET
 
 TINY = 1e-12
 """The ε of the steps as a share of G_f²."""
@@ -172,10 +169,6 @@ class OptimisticCOCO(Learner[OptimisticCOCOState]):
     @property
     def constraint_gradient_bound(self) -> float:
         return self.constraint_size
-
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
-        why = "it depends on the errors of the forecasts"
-        raise NoTheoremError(why, "Ask after the run: bound(problem, rounds, state=trace.state)")
 
     def theorem_after(self, problem: Problem, state: OptimisticCOCOState) -> Mapping[str, FloatArray]:
         parts = (as_numbers(part) for part in (state.loss_errors, state.level, state.rounds))

@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_column, dot, namespace
@@ -28,7 +27,7 @@ from longterm.learners.prox_learner import as_numbers
 from longterm.problems import Problem
 from longterm.projections import Projection
 from longterm.sets import Set
-from longterm.theory.bounds import HARD, REGRET, NoTheoremError
+from longterm.theory.bounds import HARD, REGRET
 
 EPSILON = 1e-12
 """ε as a share of G_f²."""
@@ -98,10 +97,6 @@ class OptimisticOGD(Learner[OptimisticOGDState]):
         onto = None if problem.constraint.parameters else problem.projection
         model = LastGradient() if hints is None else hints
         return cls(problem.enclosing_set, problem.constants.loss_gradient_bound, model, onto)
-
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
-        why = "it is about the errors of the forecasts"
-        raise NoTheoremError(why, "Ask after the run: bound(problem, rounds, state=trace.state)")
 
     def theorem_after(self, problem: Problem, state: OptimisticOGDState) -> Mapping[str, FloatArray]:
         errors = as_numbers(state.errors) + EPSILON * self.size**2

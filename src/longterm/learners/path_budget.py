@@ -26,8 +26,9 @@ from numpy.typing import NDArray
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_column, clamp_to_divisor, dot, like, namespace
 from longterm._validate import Hyper
-from longterm.learners.base import Learner, require_within_horizon
+from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
+from longterm.learners.made_for import require_within_horizon
 from longterm.learners.needs import Need
 from longterm.learners.sinha_vaze import LARGEST_EXPONENT
 from longterm.problems import Problem

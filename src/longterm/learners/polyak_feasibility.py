@@ -28,8 +28,9 @@ from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_column, dot, like, namespace
 from longterm._validate import Hyper
 from longterm.errors import InputError
-from longterm.learners.base import MadeForConstants, PointState
+from longterm.learners.base import PointState
 from longterm.learners.feedback import Feedback
+from longterm.learners.made_for import MadeForConstants
 from longterm.learners.needs import Need, require_needs
 from longterm.learners.tightened import slater_point_for
 from longterm.problems import Problem

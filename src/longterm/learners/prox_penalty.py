@@ -76,7 +76,10 @@ class ProxPenalty(Learner[ProxPenaltyState]):
     name: ClassVar[str] = "prox_penalty"
     title: ClassVar[str] = "Prox penalty"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.LATEST_PENALTY_PROX})
-    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(√T), O(log T)", HARD: "O(1), for changing g O(T^(3/4))"}
+    promises: ClassVar[Mapping[str, str]] = {
+        REGRET: "O(√T), O(log T)",
+        HARD: "O(1) for a fixed g, else O(T^(3/4)), O(√(T log T))",
+    }
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"steps": "strongly convex"})
 
     def __post_init__(self) -> None:

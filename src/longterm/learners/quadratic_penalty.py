@@ -4,7 +4,7 @@
 
 The state has no multiplier. One penalty charges the maximum of the constraints, with L = G_g². ``penalties="each"``
 charges each constraint separately. Then L must satisfy ‖Σ_j w_j ∇g_j‖² ≤ L‖w‖²: σ_max(A)² for affine constraints, else
-m G_g². With L = G_g² the vector form is **false**; `check` warns of an L that is too small, and `bound` is empty for it.
+m G_g². With L = G_g² the vector form is **false**. `check` warns of an L that is too small, and `bound` is empty then.
 
 Steps: η_t = Δ/(2 G_f t^β) for convex losses, 1/(σt) for strongly convex ones. Any c > 1 has a bound, and c = 2 the
 smallest.
@@ -27,10 +27,11 @@ from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_column, namespace, resolution
 from longterm._validate import Hyper
 from longterm.errors import AssumptionWarning, InputError
-from longterm.learners.base import MadeForConstants, PointState
+from longterm.learners.base import PointState
 from longterm.learners.duals import Duals, OneForTheMaximum, OnePerConstraint
 from longterm.learners.feedback import Feedback
 from longterm.learners.feedback_check import OnBrokenBound
+from longterm.learners.made_for import MadeForConstants
 from longterm.learners.needs import StepKind, require_strong_convexity
 from longterm.problems import Problem
 from longterm.sets import Set

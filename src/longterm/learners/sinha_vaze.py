@@ -27,8 +27,8 @@ from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, like, namespace
 from longterm._validate import Hyper
 from longterm.errors import InputError
-from longterm.learners.base import MadeForHorizon, require_within_horizon
 from longterm.learners.inner import AdaGradDiagonal, AdaGradNorm, AdaptiveInner, Inner, StronglyConvexOGD
+from longterm.learners.made_for import MadeForHorizon, require_within_horizon
 from longterm.learners.needs import Need, StepKind, require_strong_convexity
 from longterm.learners.surrogate import Price, Surrogate, SurrogateState
 from longterm.problems import Problem
@@ -162,7 +162,7 @@ class SinhaVaze(Surrogate, MadeForHorizon[SurrogateState]):
         steps : {"convex", "strongly convex"}
             The exponential price and an adaptive inner learner, or the quadratic price and steps 1/(σt).
         inner : {"norm", "diagonal"} or AdaptiveInner
-            For convex losses: AdaGrad with one step, with one for each coordinate of a box, or another adaptive learner.
+            For convex losses: AdaGrad with one step, or with one for each coordinate of a box, or your own.
         """
         T, c, B = validate.count("horizon", horizon), problem.constants, problem.enclosing_set
         if steps != "convex":
@@ -186,7 +186,7 @@ class SinhaVaze(Surrogate, MadeForHorizon[SurrogateState]):
     def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
         """Return the bounds in any round t ≤ T.
 
-        The exponential price, with s_f = √2 C G_f, s_g = √2 C G_g, ω = 1/(2√T), and C of the inner learner (AdaGrad: √2 Δ):
+        The exponential price, with s_f = √2 C G_f, s_g = √2 C G_g, ω = 1/(2√T) (AdaGrad has C = √2 Δ):
 
             Σ f_s(x_s) − f_s(x*) ≤ s_f √t (1 + ω)
             Σ [g_s(x_s)]₊        ≤ (s_g/ω) ln( (1 + √t + F t/s_f)/(1 − ω√t) )

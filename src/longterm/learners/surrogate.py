@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_column, namespace, resolution
 from longterm._validate import Hyper
-from longterm.learners.base import MadeForConstants
 from longterm.learners.feedback import Feedback
 from longterm.learners.inner import Inner
+from longterm.learners.made_for import MadeForConstants
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import NoTheoremError, horizons_of

@@ -28,9 +28,9 @@ from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_column, clamp_to_divisor, namespace, norm
 from longterm.errors import InputError
 from longterm.learners.ader import Ader
-from longterm.learners.base import require_within_horizon
 from longterm.learners.feedback import Feedback
 from longterm.learners.hedged_restarts import HedgedRestarts
+from longterm.learners.made_for import require_within_horizon
 from longterm.learners.needs import Need
 from longterm.learners.strongly_adaptive import StronglyAdaptive
 from longterm.learners.surrogate import Price, Surrogate

@@ -30,9 +30,9 @@ from longterm._arrays import Array, FloatArray, as_column, like, namespace
 from longterm._validate import Hyper
 from longterm.errors import InputError
 from longterm.learners.aogd import AOGDState
-from longterm.learners.base import MadeForConstants, ScheduledLearner
 from longterm.learners.feedback import Feedback
 from longterm.learners.feedback_check import OnBrokenBound
+from longterm.learners.made_for import MadeForConstants, ScheduledLearner
 from longterm.learners.mahdavi_ogd import smallest_root
 from longterm.learners.needs import Need
 from longterm.learners.random_directions import unit_direction
@@ -128,9 +128,11 @@ class TwoPointBandit(MadeForConstants[AOGDState], ScheduledLearner[AOGDState]):
     def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
         """Return the bounds in expectation over the directions, against x* with g_t(x*) ≤ 0 in every round.
 
-        P = r²/(2η) + ηT (G_f² + D²) + ζT (D/θ) (G_g + min(D, G_g r)/ρ)
-        E Σ f_t(x_t) − f_t(x*) ≤ P + (ζT/ρ) min(F, G_f r)
-        E Σ g_t(x_t)           ≤ √( 2 (θ(T − 1) + 1/η) (P + F T) )
+            P = r²/(2η) + ηT (G_f² + D²) + ζT (D/θ) (G_g + min(D, G_g r)/ρ)
+            E Σ f_t(x_t) − f_t(x*) ≤ P + (ζT/ρ) min(F, G_f r)
+            E Σ g_t(x_t)           ≤ √( 2 (θ(T − 1) + 1/η) (P + F T) )
+
+        ρ is the radius of a ball inside B, and θ = ηδ.
         """
         T, c = horizons_of(rounds, self.batch_shape), problem.constants
         theta, eta, mu = self.schedule.at(np.asarray(1), np.zeros(1))

@@ -30,8 +30,8 @@ from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_column, like, namespace
 from longterm._validate import Hyper
 from longterm.errors import InputError
-from longterm.learners.base import MadeForHorizon
 from longterm.learners.feedback import Feedback
+from longterm.learners.made_for import MadeForHorizon
 from longterm.learners.needs import Need
 from longterm.learners.prox_learner import ProxLearner, as_reported, prox_of, values_of
 from longterm.problems import Problem
