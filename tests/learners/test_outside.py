@@ -1,4 +1,4 @@
-"""A method and a problem of another package, as docs/guides/arena.md has them, take part in everything."""
+"""A method and a problem of another package, as docs/tutorials/own_algorithm.md has them, take part in everything."""
 
 import re
 import subprocess
@@ -11,7 +11,7 @@ import longterm
 
 ROOT = Path(__file__).parents[2]
 BLOCKS = re.findall(
-    r"```python\n(.*?)```", (ROOT / "docs" / "guides" / "arena.md").read_text(encoding="utf-8"), re.DOTALL
+    r"```python\n(.*?)```", (ROOT / "docs" / "tutorials" / "own_algorithm.md").read_text(encoding="utf-8"), re.DOTALL
 )
 METHOD, TESTS, PROBLEM = BLOCKS
 POINTS = """[longterm.learners]

@@ -9,7 +9,7 @@ from longterm.errors import OutOfBudgetError
 from longterm.pacing import DualMirrorDescent, LivePacer
 from longterm.problems import two_dimensional
 from longterm.service import LiveIntervals
-from longterm.service.ledger import SECOND, _elapsed
+from longterm.service.accounts import SECOND, elapsed
 
 
 def chooser(url, limit=3.0):
@@ -78,9 +78,9 @@ def test_a_ledger_reports_its_accounts(tmp_path):
 
 def test_the_plan_of_a_period_is_the_share_that_is_over():
     wednesday = 1_792_584_000 * SECOND  # 2026-10-21 12:00 UTC
-    assert _elapsed("day", "UTC", wednesday) == 0.5
-    assert _elapsed("week", "UTC", wednesday) == pytest.approx(2.5 / 7)
-    assert _elapsed("month", "UTC", wednesday) == pytest.approx(20.5 / 31)
+    assert elapsed("day", "UTC", wednesday) == 0.5
+    assert elapsed("week", "UTC", wednesday) == pytest.approx(2.5 / 7)
+    assert elapsed("month", "UTC", wednesday) == pytest.approx(20.5 / 31)
     sunday = 1_792_922_400 * SECOND  # 2026-10-25 11:00 in Berlin: summer time ended at 3, and the day has 25 hours
-    assert _elapsed("day", "Europe/Berlin", sunday) == pytest.approx(12 / 25)
-    assert _elapsed(None, "UTC", sunday) == 1.0
+    assert elapsed("day", "Europe/Berlin", sunday) == pytest.approx(12 / 25)
+    assert elapsed(None, "UTC", sunday) == 1.0

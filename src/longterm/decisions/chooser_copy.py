@@ -21,8 +21,8 @@ from longterm._arrays import FloatArray
 from longterm.decisions.open_choices import decode_choice, encode_choice
 from longterm.decisions.primal_dual import PrimalDual, RuleState
 from longterm.decisions.primals import ActionOutcomes, OpenChoice
-from longterm.storage import database as sql
-from longterm.storage.database import Database, RoundRow, Statement
+from longterm.storage import schema as sql
+from longterm.storage.database import Database, RoundRow
 from longterm.storage.packing import (
     LARGEST_COUNT,
     StatePacker,
@@ -33,6 +33,7 @@ from longterm.storage.packing import (
     unpack,
     unpack_checked,
 )
+from longterm.storage.schema import Statement
 
 KIND = "chooser"
 SETTLED, SKIPPED, REFUSED = 1, 2, 3

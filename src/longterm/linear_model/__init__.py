@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from longterm.errors import missing_extra
 
 if TYPE_CHECKING:
-    from longterm.linear_model._estimator import BudgetWarning
+    from longterm.linear_model._budget import BudgetWarning
     from longterm.linear_model.classifier import BudgetLinearClassifier
     from longterm.linear_model.evolving import EvolvingLinearLearner
     from longterm.linear_model.path import BudgetPath, PathPoint, budgets_for
@@ -44,7 +44,7 @@ __all__ = [
 _MODULES = {
     "BudgetLinearClassifier": "classifier",
     "BudgetLinearRegressor": "regressor",
-    "BudgetWarning": "_estimator",
+    "BudgetWarning": "_budget",
     "BudgetLinearLearner": "streaming",
     "EvolvingLinearLearner": "evolving",
     "compile_all": "precompile",

@@ -8,7 +8,7 @@ with g_s(x*) ≤ 0 in every round, summed over the T rounds whose feedback arriv
     e_t = G² ( (1 + (1 + c/2) τ) η_t + Σ_{i = t−2τ}^{t−1} η_i ) + μ_t θ_t² − θ_t/2      (C2 under delay: e_t ≤ 0)
     Λ_t = D max(μ_1, max_{i<t} 1/θ_i)                                                   (an upper bound on λ_t)
 
-Steps made for G_τ = G √(1 + 3τ) have e_t ≤ 0, and then the bounds are those of Lemma 5 for G_τ (`docs/guides/live.md`).
+Steps made for G_τ = G √(1 + 3τ) have e_t ≤ 0, and the bounds are those of Lemma 5 for G_τ (`docs/proofs/delay.md`).
 """
 
 from __future__ import annotations
