@@ -257,6 +257,7 @@ class Router:
         models: Sequence[str] | None = None,
         costs: Mapping[str, float] | None = None,
         bounds: Mapping[str, float] | None = None,
+        key: str | None = None,
     ) -> Route:
         """Return the model that answers a prompt.
 
@@ -270,6 +271,8 @@ class Router:
             The expected cost of this request for some models, in place of their price.
         bounds : mapping of str to float, optional
             The largest cost of this request for some models.
+        key : str, optional
+            An idempotency key, as for `Chooser.act`.
 
         Returns
         -------
@@ -281,7 +284,7 @@ class Router:
         if models is not None:
             wanted = {self._action(name) for name in models}
             allowed = [action in wanted for action in range(len(self.names))]
-        choice = self.chooser.act(self.features(prompt), expected, most, allowed=allowed)
+        choice = self.chooser.act(self.features(prompt), expected, most, allowed=allowed, key=key)
         if choice.action is None:
             raise InputError("models", "none is affordable or in use", "Allow another one")
         return Route(self.names[choice.action], choice)
