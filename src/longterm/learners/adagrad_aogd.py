@@ -26,7 +26,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from longterm._arrays import Array, FloatArray, as_column, dot, namespace, norm
+from longterm._arrays import Array, as_column, dot, namespace, norm
 from longterm._validate import Hyper
 from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
@@ -34,7 +34,7 @@ from longterm.learners.multiplier import Multiplier, MultiplierState
 from longterm.learners.prox_learner import as_numbers, as_reported, positive_or_one
 from longterm.problems import Problem
 from longterm.sets import Set
-from longterm.theory.bounds import REGRET, SIGNED
+from longterm.theory.bounds import REGRET, SIGNED, BoundValues
 
 
 class AdaGradAOGDState(NamedTuple):
@@ -101,7 +101,7 @@ class AdaGradAOGD(Learner[AdaGradAOGDState]):
         c = problem.constants
         return cls(problem.enclosing_set, Multiplier.for_unit(c.constraint_bound, c.radius, theta_0, beta))
 
-    def theorem_after(self, problem: Problem, state: AdaGradAOGDState) -> Mapping[str, FloatArray]:
+    def theorem_after(self, problem: Problem, state: AdaGradAOGDState) -> BoundValues:
         c = problem.constants
         primal, T = np.sqrt(2 * as_numbers(state.square_sum[..., 0])) * c.diameter, as_numbers(state.round) - 1
         unit = state.largest_gradient

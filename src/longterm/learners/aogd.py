@@ -22,9 +22,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from longterm._arrays import Array, FloatArray, clamp_min, namespace, scale_rows
+from longterm._arrays import Array, clamp_min, namespace, scale_rows
 from longterm._validate import Hyper
 from longterm.learners.duals import Duals, OneForTheMaximum, OnePerConstraint
 from longterm.learners.feedback import Feedback
@@ -34,7 +33,7 @@ from longterm.learners.needs import StepKind, require_strong_convexity
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory import paper
-from longterm.theory.bounds import LONG_TERM, REGRET, SIGNED, NoTheoremError
+from longterm.theory.bounds import LONG_TERM, REGRET, SIGNED, BoundValues, NoTheoremError, Rounds
 from longterm.theory.facts import Constants
 from longterm.theory.penalties import QUADRATIC, Penalty, penalised_lemma_5
 from longterm.theory.schedules import ConvexSchedule, Schedule, StronglyConvexSchedule
@@ -121,7 +120,7 @@ class AOGD(ScheduledLearner[AOGDState]):
     def require(self, feedback: Feedback, x: Array, t: int | None, on_broken_bound: OnBrokenBound) -> None:
         self.duals.require(feedback, x, t)
 
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+    def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return Theorem 1, corrected, for the steps of Table 1, and Lemma 5 for other steps.
 
         With m multipliers it is Lemma 5 with `constants_of_duals`. It bounds √(Σ_j [Σ_t g_j(x_t)]₊²).
@@ -157,7 +156,7 @@ class AOGD(ScheduledLearner[AOGDState]):
         """The measure of violation that is bounded."""
         return SIGNED if self.duals.count == 1 else LONG_TERM
 
-    def theorem_as_printed(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+    def theorem_as_printed(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return Theorem 1 as the paper prints it. It is false for β > ½ and large T."""
         if not self.penalty.is_half_square or not isinstance(self.schedule, ConvexSchedule) or self.duals.count > 1:
             raise NoTheoremError("the paper prints no other theorem than that for its convex steps")

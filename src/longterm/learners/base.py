@@ -25,7 +25,7 @@ from longterm.learners.feedback_check import FeedbackCheck, OnBrokenBound
 from longterm.learners.needs import Need, require_needs
 from longterm.problems import Problem
 from longterm.sets import Set
-from longterm.theory.bounds import Bounds, NoTheoremError, Theorem
+from longterm.theory.bounds import Bounds, BoundValues, NoTheoremError, Rounds, Theorem
 from longterm.theory.facts import Assumption
 from longterm.theory.per_learner import PerLearner
 
@@ -195,7 +195,7 @@ class Learner(PerLearner, ABC, Generic[S]):
         self.require_playable(problem)
         asked = validate.horizons("rounds", rounds)
 
-        def theorem(T: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+        def theorem(T: NDArray[np.int64]) -> BoundValues:
             return {measure: np.asarray(values, dtype=np.float64) for measure, values in formula(T).items()}
 
         try:
@@ -206,17 +206,17 @@ class Learner(PerLearner, ABC, Generic[S]):
         assumed = tuple(assumption.statement for assumption in self.assumptions)
         return Bounds(asked, values, problem.constants, assumed, theorem=theorem if everywhere else None)
 
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+    def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return the bounds of its theorem by measure. Raise NoTheoremError where there is none."""
         if type(self).theorem_after is not Learner.theorem_after:
             raise DataDependentError
         raise NoTheoremError(f"none is known for {type(self).__name__}")
 
-    def theorem_after(self, problem: Problem, state: S) -> Mapping[str, FloatArray]:
+    def theorem_after(self, problem: Problem, state: S) -> BoundValues:
         """Return the bounds of a theorem that depends on what happened, from the state after the run."""
         raise NoTheoremError(f"the theorem of {type(self).__name__} is not about a state", "Leave the state out")
 
-    def theorem_as_printed(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+    def theorem_as_printed(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return the bounds as a paper prints them, where they are false."""
         raise NoTheoremError("nothing else is printed")
 

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longterm._arrays import Array, FloatArray, like
 from longterm._validate import Hyper
@@ -29,7 +28,7 @@ from longterm.learners.multiplier import Multiplier
 from longterm.learners.prox_learner import as_reported
 from longterm.problems import Problem
 from longterm.sets import Box
-from longterm.theory.bounds import REGRET, SIGNED, NoTheoremError, horizons_of
+from longterm.theory.bounds import REGRET, SIGNED, BoundValues, NoTheoremError, Rounds, horizons_of
 from longterm.theory.paper import violation_bound
 from longterm.theory.step_sums import power_sum
 
@@ -83,7 +82,7 @@ class DiagonalAdaGradAOGD(AdaGradAOGD):
         theta = 3 * c.diameter * c.gradient_bound if theta_0 is None else theta_0
         return cls(problem.enclosing_set, Multiplier(theta, beta))
 
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+    def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return the bounds against x* with g_t(x*) ≤ 0 in every round, for any losses.
 
             Σ f_t(x_t) − f_t(x*) ≤ D² S_μ + 2ΔG_f √T + Δ²G_g²/m_T,       m_T = min_{2≤t≤T} θ_t (t − 1)/(2(t + 1))
@@ -105,7 +104,7 @@ class DiagonalAdaGradAOGD(AdaGradAOGD):
         weight = theta_0 * (power_sum(T, beta) + 1)
         return {REGRET: regret, SIGNED: violation_bound(weight, regret, c, T)}
 
-    def theorem_after(self, problem: Problem, state: AdaGradAOGDState) -> Mapping[str, FloatArray]:
+    def theorem_after(self, problem: Problem, state: AdaGradAOGDState) -> BoundValues:
         raise NoTheoremError("its theorem is not about a state", "Leave the state out")
 
     def squares(self, descent: Array) -> Array:

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_column, like, namespace
@@ -26,7 +25,7 @@ from longterm.learners.needs import Need
 from longterm.learners.restarts import Restarts, learner_named
 from longterm.problems import Problem
 from longterm.sets import Set
-from longterm.theory.bounds import LONG_TERM, REGRET
+from longterm.theory.bounds import LONG_TERM, REGRET, BoundValues, Rounds
 from longterm.theory.facts import Assumption
 
 POWERS = 2 ** np.arange(60)
@@ -130,7 +129,7 @@ class DoublingRestarts(Restarts):
     def round_within(self, t: Array) -> Array:
         return t - (self.length_of(t) - self.first_epoch)
 
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+    def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return the sum over all epochs of the bound of that epoch's learner after the rounds it played."""
         horizons = rounds.reshape(-1)
         total: dict[str, FloatArray] = {}

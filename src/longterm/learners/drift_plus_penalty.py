@@ -24,7 +24,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_column, like, namespace
@@ -37,7 +36,7 @@ from longterm.learners.made_for import MadeForConstants, MadeForHorizon
 from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Set
-from longterm.theory.bounds import LONG_TERM, REGRET, horizons_of
+from longterm.theory.bounds import LONG_TERM, REGRET, BoundValues, Rounds, horizons_of
 from longterm.theory.facts import Constants
 
 Preset = Literal["tuned", "yu-neely-wei", "neely-yu", "liakopoulos"]
@@ -160,14 +159,14 @@ class DriftPlusPenalty(MadeForConstants[DriftPlusPenaltyState], MadeForHorizon[D
         if self.reads_pullback and feedback.pushforward is None:
             raise InputError("pushforward", "was not given", "Give v ↦ (⟨∇g_j(x_t), v⟩)_j, as `observe` does", round=t)
 
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+    def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return the bounds against x* that is feasible in every round: `theorem_with` the problem's Slater point."""
         point = problem.slater_point
         return self.theorem_with(problem, rounds, slack=None if point is None else point.epsilon)
 
     def theorem_with(
-        self, problem: Problem, rounds: NDArray[np.int64], *, window: int = 1, slack: float | None = None
-    ) -> Mapping[str, FloatArray]:
+        self, problem: Problem, rounds: Rounds, *, window: int = 1, slack: float | None = None
+    ) -> BoundValues:
         """Return the bounds against x* that is feasible on average over K = `window` rounds, with slack ε or none.
 
             V Σ Δf_t + ½‖Q(T+1)‖² ≤ α r² + V²G_f² T/(4α) + M²T/2 + (K − 1) M D_m T/2,       M = D_m + G_mΔ
@@ -187,9 +186,7 @@ class DriftPlusPenalty(MadeForConstants[DriftPlusPenaltyState], MadeForHorizon[D
             queue = np.minimum(queue, np.sqrt(q**2 + 2 * alpha * c.diameter**2 + 2 * spent))
         return {REGRET: total / V, LONG_TERM: self._violation(problem, T, queue)}
 
-    def expected_theorem(
-        self, problem: Problem, rounds: NDArray[np.int64], *, slack: float
-    ) -> Mapping[str, FloatArray]:
+    def expected_theorem(self, problem: Problem, rounds: Rounds, *, slack: float) -> BoundValues:
         """Return the bounds in expectation, for g^t of one law that are independent of everything before round t.
 
         x* and x̂ are fixed in advance and feasible and slack on average, for each j. With c = VG_fΔ + M²/2 and

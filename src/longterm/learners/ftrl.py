@@ -17,12 +17,8 @@ on regret and violation. Published learners are subclasses in `aftrl`, `penalise
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Protocol
-
-import numpy as np
-from numpy.typing import NDArray
 
 from longterm._arrays import Array, FloatArray, as_column, like, namespace
 from longterm._validate import Hyper
@@ -31,7 +27,7 @@ from longterm.learners.base import DataDependentError
 from longterm.learners.feedback import Feedback
 from longterm.learners.prox_learner import ProxLearner, as_numbers
 from longterm.problems import Problem
-from longterm.theory.bounds import NoTheoremError, horizons_of
+from longterm.theory.bounds import BoundValues, NoTheoremError, Rounds, horizons_of
 from longterm.theory.per_learner import PerLearner
 
 
@@ -63,6 +59,10 @@ class Leader(Protocol):
 
         `floor` is the weight of the round before. A leader whose proof needs it never returns less.
         """
+
+
+class NoState(NamedTuple):
+    """The state of a scale that remembers nothing."""
 
 
 class SingleLeader(NamedTuple):
@@ -99,13 +99,13 @@ class Scale(PerLearner, ABC):
         """Raise if the scale does not fit the prox or the dual."""
         return
 
-    @abstractmethod
     def init(self, prox: Prox, x: Array) -> Any:
-        """Return the state before round 1, for learners that play x."""
+        """Return the state before round 1, for learners that play x. Unless defined, nothing is remembered."""
+        return NoState()
 
-    @abstractmethod
     def observe(self, prox: Prox, state: FTRLState, feedback: Feedback) -> Any:
         """Return the state after the gradient of round t."""
+        return state.scale
 
     def unit(self, scale: Any) -> Array | None:
         """Return M_t, the unit of the losses, or None where it is 1 and not found online."""
@@ -121,7 +121,7 @@ class Scale(PerLearner, ABC):
 
     @abstractmethod
     def report(self, prox: Prox, state: FTRLState) -> dict[str, Array]:
-        """Return what a trace records of the scale."""
+        """Return the numbers of the scale for a trace."""
 
     @abstractmethod
     def primal(self, prox: Prox, problem: Problem, T: FloatArray, state: FTRLState | None) -> FloatArray:
@@ -163,12 +163,12 @@ class FTRLDual(PerLearner, ABC):
 
     @abstractmethod
     def report(self, state: FTRLState, scale: Scale) -> dict[str, Array]:
-        """Return what a trace records of the dual."""
+        """Return the numbers of the dual for a trace."""
 
     @abstractmethod
     def bounds(
         self, primal: FloatArray, prox: Prox, scale: Scale, problem: Problem, T: FloatArray, state: FTRLState | None
-    ) -> Mapping[str, FloatArray]:
+    ) -> BoundValues:
         """Return the bounds after T rounds from P; `state` is the state after them where P is data-dependent."""
 
 
@@ -207,14 +207,14 @@ class FTRL(ProxLearner[FTRLState]):
     def strong_convexity(self) -> Hyper:
         return self.scale.strong_convexity
 
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+    def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return the dual's bounds for the scale's P. The modules of the slots state their terms."""
         return self._bounds_at(problem, horizons_of(rounds, self.batch_shape), None)
 
-    def theorem_after(self, problem: Problem, state: FTRLState) -> Mapping[str, FloatArray]:
+    def theorem_after(self, problem: Problem, state: FTRLState) -> BoundValues:
         return self._bounds_at(problem, as_numbers(state.round) - 1, state)
 
-    def _bounds_at(self, problem: Problem, T: FloatArray, state: FTRLState | None) -> Mapping[str, FloatArray]:
+    def _bounds_at(self, problem: Problem, T: FloatArray, state: FTRLState | None) -> BoundValues:
         primal = self.scale.primal(self.prox, problem, T, state)
         return self.dual.bounds(primal, self.prox, self.scale, problem, T, state)
 

@@ -22,16 +22,12 @@ from longterm._validate import Hyper
 from longterm.constraints.prox import Prox
 from longterm.errors import InputError
 from longterm.learners.feedback import Feedback
-from longterm.learners.ftrl import FTRLDual, FTRLState, Leader, Scale, SingleLeader, require_state
+from longterm.learners.ftrl import FTRLDual, FTRLState, Leader, NoState, Scale, SingleLeader, require_state
 from longterm.learners.multiplier import Multiplier
 from longterm.learners.needs import StepKind, require_strong_convexity
 from longterm.learners.prox_learner import as_numbers, positive_or_one
 from longterm.problems import Problem
 from longterm.theory.step_sums import power_sum
-
-
-class NoState(NamedTuple):
-    """The state of a scale that remembers nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,12 +48,6 @@ class GivenScale(Scale):
     def eta(self, t: Array, x: Array) -> Array:
         """Return η_t in the library and dtype of x."""
         return like(self.step, x) / as_float(t, x) ** 0.5
-
-    def init(self, prox: Prox, x: Array) -> NoState:
-        return NoState()
-
-    def observe(self, prox: Prox, state: FTRLState, feedback: Feedback) -> NoState:
-        return NoState()
 
     def leader(self, prox: Prox, state: FTRLState) -> tuple[Leader, NoState]:
         curvature = 1 / self.eta(state.round, state.gradient_sum)
@@ -98,12 +88,6 @@ class StronglyConvexScale(Scale):
     def eta(self, t: Array, x: Array) -> Array:
         """Return η_t in the library and dtype of x."""
         return 1 / (like(self.strong_convexity, x) * as_float(t, x))
-
-    def init(self, prox: Prox, x: Array) -> NoState:
-        return NoState()
-
-    def observe(self, prox: Prox, state: FTRLState, feedback: Feedback) -> NoState:
-        return NoState()
 
     def slope(self, gradient: Array, x: Array) -> Array:
         return gradient - as_column(like(np.asarray(self.strong_convexity), x)) * x

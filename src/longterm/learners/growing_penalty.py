@@ -12,7 +12,6 @@ and, with τ + 1 the first round that has a weight above 0,
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -27,7 +26,7 @@ from longterm.learners.feedback import Feedback
 from longterm.learners.ftrl import FTRLDual, FTRLState, Leader, Scale
 from longterm.learners.prox_learner import as_numbers, as_reported, positive_or_one
 from longterm.problems import Problem
-from longterm.theory.bounds import HARD, REGRET
+from longterm.theory.bounds import HARD, REGRET, BoundValues
 from longterm.theory.step_sums import power_sum
 
 
@@ -93,7 +92,7 @@ class GrowingPenalty(FTRLDual):
 
     def bounds(
         self, primal: FloatArray, prox: Prox, scale: Scale, problem: Problem, T: FloatArray, state: FTRLState | None
-    ) -> Mapping[str, FloatArray]:
+    ) -> BoundValues:
         most = scale.primal_per_round(problem, state) + problem.constants.loss_range
         if state is None or not scale.finds_unit:
             inverse_sum = power_sum(T, 1 + np.asarray(self.growth)) / np.asarray(self.w_0)

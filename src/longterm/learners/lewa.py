@@ -23,10 +23,9 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import ROUNDING, Array, FloatArray, as_column, namespace, resolution, to_numpy
+from longterm._arrays import ROUNDING, Array, as_column, namespace, resolution, to_numpy
 from longterm.errors import BrokenBoundError, InputError
 from longterm.learners.feedback import Feedback
 from longterm.learners.feedback_check import OnBrokenBound, raise_or_warn
@@ -34,7 +33,7 @@ from longterm.learners.made_for import ScheduledLearner
 from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Set, Simplex
-from longterm.theory.bounds import REGRET, SIGNED, NoTheoremError, horizons_of
+from longterm.theory.bounds import REGRET, SIGNED, BoundValues, NoTheoremError, Rounds, horizons_of
 from longterm.theory.paper import violation_bound
 from longterm.theory.schedules import ConstantSchedule
 
@@ -117,7 +116,7 @@ class LEWA(ScheduledLearner[LEWAState]):
         schedule = ConstantSchedule(float(theta), float(eta), float(eta), gradient_bound=c.gradient_bound)
         return cls(problem.enclosing_set, schedule, R_f, R_g)
 
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+    def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return the bounds for steps with ηR_g²/4 + μθ² ≤ θ/2 and any x* with g_t(x*) ≤ 0 in every round.
 
             Σ f_t(x_t) − f_t(x*) ≤ P = ln d/η + ηT R_f²/4 + μT D²

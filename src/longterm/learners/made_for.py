@@ -58,7 +58,7 @@ class MadeForHorizon(Learner[S]):
 
     @property
     def shortest_horizon(self) -> int | None:
-        """The T from which on its theorem is useful, where there is such a number."""
+        """The T from which on its theorem is useful, if there is one."""
         return None
 
     @abstractmethod

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, like, namespace
 from longterm._validate import Hyper
-from longterm.theory.bounds import REGRET, SIGNED, horizons_of
+from longterm.theory.bounds import REGRET, SIGNED, BoundValues, Rounds, horizons_of
 from longterm.theory.facts import Constants
 from longterm.theory.paper import lemma_5, violation_bound
 from longterm.theory.per_learner import PerLearner
@@ -29,8 +27,8 @@ class Margin(PerLearner, ABC):
 
     @abstractmethod
     def bounds(
-        self, schedule: Schedule, epsilon: float, c: Constants, rounds: NDArray[np.int64], axes: tuple[int, ...]
-    ) -> Mapping[str, FloatArray]:
+        self, schedule: Schedule, epsilon: float, c: Constants, rounds: Rounds, axes: tuple[int, ...]
+    ) -> BoundValues:
         """Return the bounds after `rounds`, with the axes of a grid of learners after those of the rounds."""
 
 
@@ -53,8 +51,8 @@ class ConstantMargin(Margin):
         return like(self.gamma, x) + 0 * namespace(x).astype(t, x.dtype)
 
     def bounds(
-        self, schedule: Schedule, epsilon: float, c: Constants, rounds: NDArray[np.int64], axes: tuple[int, ...]
-    ) -> Mapping[str, FloatArray]:
+        self, schedule: Schedule, epsilon: float, c: Constants, rounds: Rounds, axes: tuple[int, ...]
+    ) -> BoundValues:
         """Return Lemma 5 on g + γ with D + γ for D, against u = (1 − γ/ε) x* + (γ/ε) x̂."""
         T, D, gamma = horizons_of(rounds, axes), c.constraint_bound, np.asarray(self.gamma)
         sums, plain = step_sums(schedule, rounds, c.strong_convexity), lemma_5(schedule, c, rounds).regret
@@ -85,8 +83,8 @@ class DecayingMargin(Margin):
         return namespace(x).minimum(decayed, self.limit)
 
     def bounds(
-        self, schedule: Schedule, epsilon: float, c: Constants, rounds: NDArray[np.int64], axes: tuple[int, ...]
-    ) -> Mapping[str, FloatArray]:
+        self, schedule: Schedule, epsilon: float, c: Constants, rounds: Rounds, axes: tuple[int, ...]
+    ) -> BoundValues:
         """Return Lemma 5 against u_t = (1 − γ_t/ε) x* + (γ_t/ε) x̂. Its movement costs (Δ²/ε) Σ (γ_t − γ_{t+1})/η_t."""
         extra, gammas = [], []
         for steps in tabulate(schedule, int(rounds.max())):
@@ -104,9 +102,7 @@ class DecayingMargin(Margin):
         return {REGRET: regret + c.loss_range / epsilon * margins, SIGNED: root - margins}
 
 
-def _allowed(
-    schedule: Schedule, c: Constants, rounds: NDArray[np.int64], regret: FloatArray, axes: tuple[int, ...]
-) -> FloatArray:
+def _allowed(schedule: Schedule, c: Constants, rounds: Rounds, regret: FloatArray, axes: tuple[int, ...]) -> FloatArray:
     """Return √(2 W (𝓡 + F T)), what Lemma 5 allows."""
     sums = step_sums(schedule, rounds, c.strong_convexity)
     weight = _expand(sums.theta + sums.delta_mu, rounds.ndim, axes)

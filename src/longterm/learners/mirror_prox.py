@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_column, namespace
@@ -31,7 +30,7 @@ from longterm.learners.made_for import ScheduledLearner
 from longterm.learners.needs import Need, require_needs
 from longterm.problems import Problem
 from longterm.sets import Set
-from longterm.theory.bounds import LONG_TERM, REGRET, NoTheoremError, horizons_of
+from longterm.theory.bounds import LONG_TERM, REGRET, BoundValues, NoTheoremError, Rounds, horizons_of
 from longterm.theory.facts import Assumption, Constants
 from longterm.theory.paper import violation_bound
 from longterm.theory.schedules import ConstantSchedule
@@ -98,7 +97,7 @@ class MirrorProx(ScheduledLearner[MirrorProxState]):
         value = 2 * eta**2 * (np.linalg.norm(self.polyhedron.matrix, 2) ** 2 + theta**2)
         return (Assumption.worst("2η²(σ_max² + δ²η²) ≤ 1", value, 1.0, "Take a smaller η: a longer horizon"),)
 
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+    def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return Theorem 12, corrected, in every round of a run: r² T^{1/3}/2 + G_f² T^{2/3} for the regret at T.
 
         The bound on every Σ_t g_j(x_t) is for the g_j of the problem: rows of length 1 are scaled back by G_g.
@@ -106,7 +105,7 @@ class MirrorProx(ScheduledLearner[MirrorProxState]):
         regret, root = self.bounds_in_unit_rows(problem.constants, rounds)
         return {REGRET: regret, LONG_TERM: root * problem.constants.constraint_gradient_bound}
 
-    def bounds_in_unit_rows(self, c: Constants, rounds: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:
+    def bounds_in_unit_rows(self, c: Constants, rounds: Rounds) -> tuple[FloatArray, FloatArray]:
         """Return 𝓡 and √(2 (θ T + 1/η)(𝓡 + F T)), for rows of length 1."""
         condition = self.assumptions[0]  # the proof needs this one alone
         if not condition.holds:

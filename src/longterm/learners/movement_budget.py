@@ -18,17 +18,16 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, as_column, clamp_to_divisor, like, namespace, norm
+from longterm._arrays import Array, as_column, clamp_to_divisor, like, namespace, norm
 from longterm._validate import Hyper
 from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
 from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Set
-from longterm.theory.bounds import REGRET, NoTheoremError, horizons_of
+from longterm.theory.bounds import REGRET, BoundValues, NoTheoremError, Rounds, horizons_of
 
 
 class MovementBudgetState(NamedTuple):
@@ -114,7 +113,7 @@ class MovementBudget(Learner[MovementBudgetState]):
             eta = min(eta, validate.positive_scalar("movement", movement) / (G * T))
         return cls(problem.enclosing_set, float(eta), beta, path, dead_zone)
 
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+    def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return the bound on the regret plus β times the movement."""
         if np.any(np.asarray(self.dead_zone) > 0):
             raise NoTheoremError("a dead zone has none here", "Leave it at 0")

@@ -13,7 +13,6 @@ Terms of the theorem (`docs/proofs/aftrl.md`), where the primal side has Σ Δf_
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -34,7 +33,7 @@ from longterm.learners.prox_learner import (
     values_of,
 )
 from longterm.problems import Problem
-from longterm.theory.bounds import LONG_TERM, REGRET
+from longterm.theory.bounds import LONG_TERM, REGRET, BoundValues
 from longterm.theory.paper import violation_bound
 from longterm.theory.step_sums import power_sum
 
@@ -129,7 +128,7 @@ class Multiplier(FTRLDual):
 
     def bounds(
         self, primal: FloatArray, prox: Prox, scale: Scale, problem: Problem, T: FloatArray, state: FTRLState | None
-    ) -> Mapping[str, FloatArray]:
+    ) -> BoundValues:
         require_exact(prox)
         D = length_bound(prox, problem)
         if state is None or not scale.finds_unit:

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_column, like, namespace
@@ -36,7 +36,7 @@ from longterm.learners.feedback import Feedback
 from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Ball, Product
-from longterm.theory.bounds import LONG_TERM, REGRET, NoTheoremError, horizons_of
+from longterm.theory.bounds import LONG_TERM, REGRET, BoundValues, NoTheoremError, Rounds, horizons_of
 
 
 class NetworkedSaddlePointState(NamedTuple):
@@ -139,7 +139,7 @@ class NetworkedSaddlePoint(Learner[NetworkedSaddlePointState]):
                 "Build it from the problem: NetworkedSaddlePoint.for_problem(problem, horizon=rounds)",
             )
 
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+    def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return the bounds against any common point u of the agents' set, with σ and L = ℓ√E as above.
 
             Σ_t Σ_i f_{i,t}(x_{i,t}) − f_{i,t}(u) + ℓ Σ_e ‖Σ_t (x_{i,t} − x_{j,t})‖ ≤ P
@@ -159,7 +159,7 @@ class NetworkedSaddlePoint(Learner[NetworkedSaddlePointState]):
             raise NoTheoremError("its multipliers are too small to enforce agreement", "Use a larger Λ: ℓ > w")
         return P / (spare * T)
 
-    def _terms(self, problem: Problem, rounds: NDArray[np.int64]) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _terms(self, problem: Problem, rounds: Rounds) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return P, its part L²/(2μ), and T."""
         T, c = horizons_of(rounds, self.batch_shape), problem.constants
         eta, mu = np.asarray(self.eta), np.asarray(self.mu)

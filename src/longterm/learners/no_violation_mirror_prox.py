@@ -14,15 +14,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import FloatArray
 from longterm.constraints import Affine
 from longterm.learners.mirror_prox import MirrorProx, mirror_prox_steps, unit_rows
 from longterm.learners.needs import Need
 from longterm.problems import Problem
-from longterm.theory.bounds import LONG_TERM, REGRET, horizons_of
+from longterm.theory.bounds import LONG_TERM, REGRET, BoundValues, Rounds, horizons_of
 from longterm.theory.facts import Assumption
 from longterm.theory.slater import SlaterPoint, find_slater_point
 
@@ -86,7 +84,7 @@ class NoViolationMirrorProx(MirrorProx):
     def assumptions(self) -> tuple[Assumption, ...]:
         return super().assumptions + self.checked
 
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+    def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return Corollary 13, corrected: Theorem 12 on g + γ, against a comparator moved by γ/ε to the Slater point.
 
         Regret: 𝓡 + (γ/ε) F T. The other bound is 0 where the margin makes up for all that Theorem 12 allows.

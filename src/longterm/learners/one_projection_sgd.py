@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from longterm import _validate as validate
 from longterm._arrays import ROUNDING, Array, FloatArray, as_column, namespace
@@ -37,7 +37,7 @@ from longterm.learners.tightened import slater_point_for
 from longterm.problems import Problem
 from longterm.projections import Projection
 from longterm.sets import Set
-from longterm.theory.bounds import REGRET, SIGNED, NoTheoremError, horizons_of
+from longterm.theory.bounds import REGRET, SIGNED, BoundValues, NoTheoremError, Rounds, horizons_of
 from longterm.theory.facts import Constants
 from longterm.theory.paper import violation_bound
 from longterm.theory.schedules import ConstantSchedule
@@ -120,7 +120,7 @@ class OneProjectionSGD(ScheduledLearner[OneProjectionSGDState]):
         schedule = ConstantSchedule(float(theta), float(eta), float(eta), gradient_bound=c.gradient_bound)
         return cls(problem.enclosing_set, onto, schedule, rho)
 
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+    def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return the bounds P and √(2W (P + FT)) on regret and Σ g(x_t) of the rounds, for arbitrary losses.
 
         They hold for η (G_g² + θ²) ≤ θ/2, with P = r²/(2η) + ηT (G_f² + D²) and W = θ(T − 1) + 1/η.
@@ -136,7 +136,7 @@ class OneProjectionSGD(ScheduledLearner[OneProjectionSGDState]):
         kappa = problem.constants.loss_gradient_bound / self.slope
         return (P + kappa**2 * W / 2) / T
 
-    def _terms(self, c: Constants, rounds: NDArray[np.int64]) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _terms(self, c: Constants, rounds: Rounds) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return P, W and T of the theorem."""
         theta, eta, mu = self.schedule.at(np.asarray(1), np.zeros(1))
         excess = eta * (c.constraint_gradient_bound**2 + theta**2) - theta / 2

@@ -24,7 +24,6 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_column, like, namespace
@@ -36,7 +35,7 @@ from longterm.learners.projection_check import known_projection, require_feasibl
 from longterm.problems import Problem
 from longterm.projections import Projection
 from longterm.sets import Set
-from longterm.theory.bounds import HARD, LONG_TERM, REGRET, NoTheoremError, horizons_of
+from longterm.theory.bounds import HARD, LONG_TERM, REGRET, BoundValues, NoTheoremError, Rounds, horizons_of
 from longterm.theory.facts import Constants
 from longterm.theory.paper import violation_bound
 
@@ -122,7 +121,7 @@ class OnlineADM(Learner[OnlineADMState]):
         super().require_playable(problem)
         require_feasible_image(problem, self.project, into_set=self._plays_copy, stretch=STRETCH)
 
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+    def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return regret ≤ P_T, Σ [g(x_t)]₊ ≤ min(D, G_g r) + G_g √((T − 1) S), and a line for affine constraints.
 
         P_T = (η + ρ) r²/2 + T G_f²/(2η) and S = (2/ρ)(P_{T−1} + F(T − 1)). Each affine constraint has
@@ -182,7 +181,7 @@ class FeasibleOnlineADM(OnlineADM):
         onto, weight = cls._known_projection(problem, projection), _weight(problem, horizon)
         return cls(problem.enclosing_set, onto, 0.0, weight, problem.constants.gradient_bound)
 
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+    def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return regret ≤ (η + ρ) r²/2 + T G_f²/(2ρ), and violation 0."""
         c, T = problem.constants, horizons_of(rounds, self.batch_shape)
         eta, rho = np.asarray(self.eta), np.asarray(self.rho)

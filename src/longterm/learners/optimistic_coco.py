@@ -29,7 +29,6 @@ from typing import Any, ClassVar, NamedTuple
 from longterm import _validate as validate
 from longterm._arrays import (
     Array,
-    FloatArray,
     as_column,
     clamp_min,
     clamp_to_divisor,
@@ -46,7 +45,7 @@ from longterm.learners.hints import HintModel, LastGradient
 from longterm.learners.prox_learner import as_numbers
 from longterm.problems import Problem
 from longterm.sets import Set
-from longterm.theory.bounds import HARD, REGRET
+from longterm.theory.bounds import HARD, REGRET, BoundValues
 
 TINY = 1e-12
 """The ε of the steps as a share of G_f²."""
@@ -55,7 +54,11 @@ OF_STEPS = 5.11
 
 
 class OptimisticCOCOState(NamedTuple):
-    """(t, x_t, y_t, m^f_t, m^g_t), the memories of the two models, then the sums of this epoch and of earlier ones."""
+    """(t, x_t, y_t, m^f_t, m^g_t), the memories of the models, the sums of this epoch, and the bounds of earlier ones.
+
+    `errors` is S_{t−1}, `violation` Q_{t−1}, `loss_errors` E^f so far, `level` E, all of this epoch of `rounds` rounds.
+    `constraint_errors` is Σ ‖∇[g]₊ − m^g‖² over all epochs.
+    """
 
     round: Array
     x: Array
@@ -65,21 +68,13 @@ class OptimisticCOCOState(NamedTuple):
     memory: Array
     constraint_memory: Array
     errors: Array
-    """S_{t−1} of the steps."""
     violation: Array
-    """Q_{t−1} of the weight."""
     loss_errors: Array
-    """E^f in this epoch so far."""
     constraint_errors: Array
-    """Σ ‖∇[g]₊ − m^g‖² over all epochs."""
     level: Array
-    """E, the errors of the hints that this epoch is made for."""
     rounds: Array
-    """The rounds of this epoch so far."""
     past_regret: Array
-    """The bound on the regret of earlier epochs."""
     past_violation: Array
-    """The bound on the violation of earlier epochs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +165,7 @@ class OptimisticCOCO(Learner[OptimisticCOCOState]):
     def constraint_gradient_bound(self) -> float:
         return self.constraint_size
 
-    def theorem_after(self, problem: Problem, state: OptimisticCOCOState) -> Mapping[str, FloatArray]:
+    def theorem_after(self, problem: Problem, state: OptimisticCOCOState) -> BoundValues:
         parts = (as_numbers(part) for part in (state.loss_errors, state.level, state.rounds))
         regret, violation = self._epoch_bounds(*parts)
         return {

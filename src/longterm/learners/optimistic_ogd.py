@@ -19,7 +19,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, as_column, dot, namespace
+from longterm._arrays import Array, as_column, dot, namespace
 from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
 from longterm.learners.hints import HintModel, LastGradient
@@ -27,7 +27,7 @@ from longterm.learners.prox_learner import as_numbers
 from longterm.problems import Problem
 from longterm.projections import Projection
 from longterm.sets import Set
-from longterm.theory.bounds import HARD, REGRET
+from longterm.theory.bounds import HARD, REGRET, BoundValues
 
 EPSILON = 1e-12
 """ε as a share of G_f²."""
@@ -98,7 +98,7 @@ class OptimisticOGD(Learner[OptimisticOGDState]):
         model = LastGradient() if hints is None else hints
         return cls(problem.enclosing_set, problem.constants.loss_gradient_bound, model, onto)
 
-    def theorem_after(self, problem: Problem, state: OptimisticOGDState) -> Mapping[str, FloatArray]:
+    def theorem_after(self, problem: Problem, state: OptimisticOGDState) -> BoundValues:
         errors = as_numbers(state.errors) + EPSILON * self.size**2
         return {REGRET: 5.11 * problem.constants.diameter * np.sqrt(errors)}
 

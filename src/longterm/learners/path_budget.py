@@ -21,10 +21,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, as_column, clamp_to_divisor, dot, like, namespace
+from longterm._arrays import Array, as_column, clamp_to_divisor, dot, like, namespace
 from longterm._validate import Hyper
 from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
@@ -33,7 +32,7 @@ from longterm.learners.needs import Need
 from longterm.learners.sinha_vaze import LARGEST_EXPONENT
 from longterm.problems import Problem
 from longterm.sets import Set
-from longterm.theory.bounds import HARD, REGRET, NoTheoremError, horizons_of
+from longterm.theory.bounds import HARD, REGRET, BoundValues, NoTheoremError, Rounds, horizons_of
 
 
 class PathBudgetState(NamedTuple):
@@ -124,7 +123,7 @@ class PathBudget(Learner[PathBudgetState]):
         ratio = c.loss_gradient_bound / c.constraint_gradient_bound
         return cls(problem.enclosing_set, reach, A, ratio, T, n, P)
 
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+    def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         t, c = horizons_of(rounds, self.batch_shape), problem.constants
         require_within_horizon(t, self.horizon)
         made = PathBudget.for_problem(problem, horizon=self.horizon, path=self.path, block=self.block)

@@ -22,7 +22,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_column, dot, like, namespace
@@ -35,7 +34,7 @@ from longterm.learners.needs import Need, require_needs
 from longterm.learners.tightened import slater_point_for
 from longterm.problems import Problem
 from longterm.sets import Set
-from longterm.theory.bounds import HARD, REGRET, NoTheoremError, horizons_of
+from longterm.theory.bounds import HARD, REGRET, BoundValues, NoTheoremError, Rounds, horizons_of
 from longterm.theory.facts import Assumption, Constants
 from longterm.theory.slater import SlaterPoint, require_slack
 
@@ -109,7 +108,7 @@ class PolyakFeasibility(MadeForConstants[PointState]):
         super().require_playable(problem)
         require_slack(self.slater, problem.constraint, problem.enclosing_set)
 
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+    def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return Σ f_t(x_t) − f_t(x*) ≤ Δ²/(2η) + ηG_f²T/2 + (ϱ/ε)FT, and no violation in any round."""
         c, epsilon = problem.constants, self.slater.epsilon
         if np.any(np.asarray(self.eta) > np.asarray(safe_step(c, epsilon, np.asarray(self.margin))) * (1 + 1e-9)):

@@ -17,10 +17,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, as_column, like, namespace
+from longterm._arrays import Array, as_column, like, namespace
 from longterm._validate import Hyper
 from longterm.learners.base import Learner, PointState
 from longterm.learners.feedback import Feedback
@@ -29,7 +28,7 @@ from longterm.learners.projection_check import known_projection, require_feasibl
 from longterm.problems import Problem
 from longterm.projections import Projection
 from longterm.sets import Set
-from longterm.theory.bounds import HARD, REGRET, NoTheoremError, horizons_of
+from longterm.theory.bounds import HARD, REGRET, BoundValues, NoTheoremError, Rounds, horizons_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +118,7 @@ class ProjectedOGD(Learner[PointState]):
     def strong_convexity(self) -> Hyper:
         return validate.number("strong_convexity", np.where(np.asarray(self.decay) == 1, 1 / self.first_step, 0.0))
 
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+    def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return the bound above with Σ 1/√t ≤ 2√T or Σ 1/t ≤ 1 + ln T, for steps η_1/√t or η_1/t."""
         T, first = horizons_of(rounds, self.batch_shape), np.asarray(self.first_step)
         G = problem.constants.loss_gradient_bound

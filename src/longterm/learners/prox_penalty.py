@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, like, namespace
@@ -30,7 +29,7 @@ from longterm.learners.penalty_step import PenaltyStep, require_penalty_step, re
 from longterm.learners.penalty_weights import GrowingWeights, PenaltyWeights
 from longterm.problems import Problem
 from longterm.sets import Set
-from longterm.theory.bounds import HARD, REGRET, horizons_of
+from longterm.theory.bounds import HARD, REGRET, BoundValues, Rounds, horizons_of
 from longterm.theory.facts import Assumption, Constants
 from longterm.theory.step_sums import power_sum
 
@@ -121,7 +120,7 @@ class ProxPenalty(Learner[ProxPenaltyState]):
         super().require_playable(problem)
         require_same_step(self.penalty_step, problem)
 
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+    def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return the bounds for weights w_t ≥ w t^e such that α_t/w_t does not increase, if g_t(x*) ≤ 0 in every round.
 
             Σ f_t(x_t) − f_t(x*) ≤ P_T = Σ G_f²/(4α_t) + r²[α_1 − σ/2]₊ + Δ² Σ_{t≥2} [α_t − α_{t−1} − σ/2]₊

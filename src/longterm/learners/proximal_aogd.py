@@ -20,9 +20,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from longterm._arrays import Array, FloatArray, as_column
+from longterm._arrays import Array, as_column
 from longterm._validate import Hyper, positive_scalar
 from longterm.learners.feedback import Feedback
 from longterm.learners.ftrl_scales import GivenScale, StronglyConvexScale, scale_for
@@ -30,7 +29,7 @@ from longterm.learners.multiplier import Multiplier, MultiplierState
 from longterm.learners.needs import StepKind
 from longterm.learners.prox_learner import ProxLearner, as_reported, prox_of, values_of
 from longterm.problems import Problem
-from longterm.theory.bounds import LONG_TERM, REGRET, horizons_of
+from longterm.theory.bounds import LONG_TERM, REGRET, BoundValues, Rounds, horizons_of
 from longterm.theory.step_sums import power_sum
 
 
@@ -105,7 +104,7 @@ class ProximalAOGD(ProxLearner[ProximalAOGDState]):
     def strong_convexity(self) -> Hyper:
         return self.scale.strong_convexity
 
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+    def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return the bounds of `Multiplier` for the primal term P below.
 
         Convex losses, η_t = s/√t: P = r²/(2s) + (Δ²/(2s)) (√T − 1) + (G_f²/2) Σ η_t, with r = max ‖x_1 − x‖ over B.

@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_column, namespace, resolution
@@ -35,7 +34,7 @@ from longterm.learners.made_for import MadeForConstants
 from longterm.learners.needs import StepKind, require_strong_convexity
 from longterm.problems import Problem
 from longterm.sets import Set
-from longterm.theory.bounds import HARD, REGRET, SQUARED, NoTheoremError, horizons_of
+from longterm.theory.bounds import HARD, REGRET, SQUARED, BoundValues, NoTheoremError, Rounds, horizons_of
 from longterm.theory.facts import Constants
 from longterm.theory.schedules import PenaltySchedule
 from longterm.theory.step_sums import descent_cost, step_sums, tabulate
@@ -63,8 +62,8 @@ class QuadraticPenaltyOGD(MadeForConstants[PointState]):
     >>> problem = lt.problems.two_dimensional()  # σ = 1, G_g = 1, g = x₁ − ¼
     >>> learner = lt.learners.QuadraticPenaltyOGD.for_problem(problem, steps="strongly convex")
     >>> state = learner.init()
-    >>> for target in ([1.0, 0.0], [1.0, 0.0]):
-    ...     state = learner.tell(state, lt.observe(problem, learner.ask(state), [np.array(target)]))
+    >>> for _ in range(2):
+    ...     state = learner.tell(state, lt.observe(problem, learner.ask(state), [np.array([1.0, 0.0])]))
     >>> learner.ask(state)  # (1, 0) − ½ · ¾/θ_2 with θ_2 = 2 · ½
     array([0.625, 0.   ])
     """
@@ -144,7 +143,7 @@ class QuadraticPenaltyOGD(MadeForConstants[PointState]):
     def require(self, feedback: Feedback, x: Array, t: int | None, on_broken_bound: OnBrokenBound) -> None:
         self.penalised.require(feedback, x, t)
 
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+    def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return the bounds for θ_t = c L η_t with c > 1. v_t is the vector [g_t(x_t)]₊ of the charged constraints.
 
             Σ f_t(x_t) − f_t(x*) + (1 − 1/c) Σ ‖v_t‖²/θ_t ≤ P_T = r² [δ_η]₊/2 + (Δ²/2) U_η + G_f² S_η

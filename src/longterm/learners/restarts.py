@@ -20,7 +20,6 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, namespace
@@ -33,7 +32,7 @@ from longterm.learners.feedback_check import OnBrokenBound
 from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Set
-from longterm.theory.bounds import REGRET, SIGNED
+from longterm.theory.bounds import REGRET, SIGNED, BoundValues, Rounds
 from longterm.theory.facts import Assumption
 
 
@@ -172,7 +171,7 @@ class Restarted(Restarts):
     def round_within(self, t: Array) -> Array:
         return (t - 1) % self.every + 1
 
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+    def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return ⌊T/n⌋ times the learner's bound for n rounds, plus the bound for the T mod n rounds that are left.
 
         The regret is against the best decision of each stretch. Against any fixed decision it is no larger.

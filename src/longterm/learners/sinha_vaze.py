@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, like, namespace
@@ -33,7 +32,7 @@ from longterm.learners.needs import Need, StepKind, require_strong_convexity
 from longterm.learners.surrogate import Price, Surrogate, SurrogateState
 from longterm.problems import Problem
 from longterm.sets import Set
-from longterm.theory.bounds import HARD, REGRET, horizons_of
+from longterm.theory.bounds import HARD, REGRET, BoundValues, Rounds, horizons_of
 from longterm.theory.facts import Constants
 from longterm.theory.paper import violation_bound
 
@@ -83,7 +82,7 @@ class ExponentialPrice(ViolationPrice):
         exponent = xp.minimum(omega * violation / self.constraint_scale, LARGEST_EXPONENT)
         return self.loss_scale / self.constraint_scale * omega * xp.exp(exponent)
 
-    def bounds(self, inner: Inner, constants: Constants, rounds: FloatArray) -> Mapping[str, FloatArray]:
+    def bounds(self, inner: Inner, constants: Constants, rounds: FloatArray) -> BoundValues:
         if not isinstance(inner, AdaptiveInner) or inner.offset > 0:
             return super().bounds(inner, constants, rounds)
         omega = 1 / (2 * np.sqrt(np.asarray(self.horizon, dtype=np.float64)))
@@ -108,7 +107,7 @@ class QuadraticPrice(ViolationPrice):
         logarithm = 1 + namespace(violation).log(self._horizon_like(violation))
         return violation * self.strong_convexity / (4 * self.constraint_gradient_bound**2 * logarithm)
 
-    def bounds(self, inner: Inner, constants: Constants, rounds: FloatArray) -> Mapping[str, FloatArray]:
+    def bounds(self, inner: Inner, constants: Constants, rounds: FloatArray) -> BoundValues:
         steps = inner if isinstance(inner, StronglyConvexOGD) else None
         if steps is None or steps.strong_convexity != self.strong_convexity or steps.damping != 0:
             return super().bounds(inner, constants, rounds)
@@ -183,7 +182,7 @@ class SinhaVaze(Surrogate, MadeForHorizon[SurrogateState]):
     def for_horizon(self, rounds: Array) -> SinhaVaze:
         return self.with_steps(price=self.price.for_horizon(rounds))
 
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+    def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return the bounds in any round t ≤ T.
 
         The exponential price, with s_f = √2 C G_f, s_g = √2 C G_g, ω = 1/(2√T) (AdaGrad has C = √2 Δ):

@@ -13,15 +13,13 @@ Where constraints change, the Slater point must be one of every g_t.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray
+from longterm._arrays import Array
 from longterm._validate import Hyper
 from longterm.errors import InputError
 from longterm.learners.aogd import AOGD, AOGDState
@@ -30,7 +28,7 @@ from longterm.learners.feedback import Feedback
 from longterm.learners.margins import Margin
 from longterm.learners.needs import Need, StepKind
 from longterm.problems import Problem
-from longterm.theory.bounds import NoTheoremError
+from longterm.theory.bounds import BoundValues, NoTheoremError, Rounds
 from longterm.theory.facts import Assumption
 from longterm.theory.slater import SlaterPoint, find_slater_point, require_slack
 
@@ -81,7 +79,7 @@ class Tightened(Learner[AOGDState]):
     def assumptions(self) -> tuple[Assumption, ...]:
         return self.learner.assumptions + self.checked
 
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+    def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return the bounds of the margin, in every round of a run."""
         if not self.learner.penalty.is_half_square:
             raise NoTheoremError("the margins are those of the paper's penalty λ²/2")

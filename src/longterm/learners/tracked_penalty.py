@@ -22,7 +22,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_column, clamp_to_divisor, namespace, norm
@@ -37,7 +36,7 @@ from longterm.learners.surrogate import Price, Surrogate
 from longterm.learners.tracker import Tracker
 from longterm.problems import Problem
 from longterm.projections import Projection
-from longterm.theory.bounds import REGRET, horizons_of
+from longterm.theory.bounds import REGRET, BoundValues, Rounds, horizons_of
 
 PenaltyKind = Literal["none", "distance", "slater", "projection"]
 TrackerName = Literal["ader", "strongly adaptive", "restarts"]
@@ -162,17 +161,17 @@ class TrackedPenalty(Surrogate):
         G = c.loss_gradient_bound + weight * c.constraint_gradient_bound + distance_weight
         return cls(TRACKERS[tracker](B, G, horizon), FixedPrice(weight, distance_weight, onto), c, path)
 
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+    def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return the bound on the regret against u with Σ ‖u_t − u_{t−1}‖ ≤ `path`, each feasible in its round."""
         return {REGRET: self._tracked(rounds, self.path)}
 
-    def violation_bound(self, rounds: NDArray[np.int64] | int, path: float) -> FloatArray:
+    def violation_bound(self, rounds: Rounds | int, path: float) -> FloatArray:
         """Return the bound on the hard violation if the best decisions of single rounds have a path of `path`."""
         if self.price.weight == 0:
             raise InputError("penalty", "violations cost nothing, so nothing is promised of them", "Choose another")
         return self._tracked(np.asarray(rounds), path)
 
-    def _tracked(self, rounds: NDArray[np.int64], path: float) -> FloatArray:
+    def _tracked(self, rounds: Rounds, path: float) -> FloatArray:
         t = horizons_of(np.asarray(rounds), self.batch_shape)
         require_within_horizon(t, self.inner.horizon)
         return self.inner.dynamic_regret(t, path)

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, as_column, like, namespace
+from longterm._arrays import Array, as_column, like, namespace
 from longterm._validate import Hyper
 from longterm.errors import InputError
 from longterm.learners.aogd import AOGDState
@@ -38,7 +38,7 @@ from longterm.learners.needs import Need
 from longterm.learners.random_directions import unit_direction
 from longterm.problems import Problem
 from longterm.sets import Ball, Set
-from longterm.theory.bounds import REGRET, SIGNED, NoTheoremError, horizons_of
+from longterm.theory.bounds import REGRET, SIGNED, BoundValues, NoTheoremError, Rounds, horizons_of
 from longterm.theory.facts import Assumption, Constants
 from longterm.theory.paper import violation_bound
 from longterm.theory.schedules import ConstantSchedule
@@ -125,7 +125,7 @@ class TwoPointBandit(MadeForConstants[AOGDState], ScheduledLearner[AOGDState]):
         statement = "d²G_g²η + μθ² ≤ θ/2 (with μ = η and θ = ηδ: 2d²G_g² + 2δ²η² ≤ δ)"
         return Assumption.worst(statement, eta * noise + mu * theta**2, theta / 2, "Take a smaller η, or a larger δ")
 
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+    def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return the bounds in expectation over the directions, against x* with g_t(x*) ≤ 0 in every round.
 
             P = r²/(2η) + ηT (G_f² + D²) + ζT (D/θ) (G_g + min(D, G_g r)/ρ)

@@ -34,7 +34,7 @@ from longterm.learners.needs import StepKind, require_strong_convexity
 from longterm.learners.queue_rates import RATES, Rates
 from longterm.learners.surrogate import Price, Surrogate
 from longterm.problems import Problem
-from longterm.theory.bounds import HARD, REGRET, SIGNED
+from longterm.theory.bounds import HARD, REGRET, SIGNED, BoundValues
 from longterm.theory.facts import Constants
 
 
@@ -66,7 +66,7 @@ class QueuePrice(Price):
         gamma, weight = self._weight(queue, t)
         return {"multiplier": weight, "queue": queue[..., 0], "gamma": gamma}
 
-    def bounds(self, inner: Inner, constants: Constants, rounds: FloatArray) -> Mapping[str, FloatArray]:
+    def bounds(self, inner: Inner, constants: Constants, rounds: FloatArray) -> BoundValues:
         """Return the bounds against x* with g_t(x*) ≤ 0 in every round; [g_t]₊ stands for g_t in the hard form.
 
             P = 2ΔG_f √T + Δ/√2  (convex)   or   (G_f²/σ)(1 + ln T)  (strongly convex),      C = P + (1/e) ln(γ_1/γ_T)

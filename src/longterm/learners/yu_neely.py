@@ -24,7 +24,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_column, like, namespace
@@ -35,7 +34,7 @@ from longterm.learners.made_for import MadeForHorizon
 from longterm.learners.needs import Need
 from longterm.learners.prox_learner import ProxLearner, as_reported, prox_of, values_of
 from longterm.problems import Problem
-from longterm.theory.bounds import LONG_TERM, REGRET, NoTheoremError, horizons_of
+from longterm.theory.bounds import LONG_TERM, REGRET, BoundValues, NoTheoremError, Rounds, horizons_of
 from longterm.theory.facts import Assumption
 
 
@@ -126,7 +125,7 @@ class YuNeely(MadeForHorizon[YuNeelyState], ProxLearner[YuNeelyState]):
         value = (np.asarray(self.gamma) * self.lipschitz) ** 2
         return (Assumption.worst("γ²G_m² ≤ 2α", value, 2 * np.asarray(self.alpha), "Take a smaller γ or a larger α"),)
 
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+    def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return the bounds for η = 2α − γ²G_m² > 0 and D_m ≥ ‖g(x)‖ on B, against any x* with g(x*) ≤ 0.
 
             Σ f_t(x_t) − f_t(x*) ≤ α r² + G_f² T/(2η) + e T
@@ -141,9 +140,7 @@ class YuNeely(MadeForHorizon[YuNeelyState], ProxLearner[YuNeelyState]):
         point = problem.slater_point
         return self.theorem_with_slack(problem, rounds, None if point is None else point.epsilon)
 
-    def theorem_with_slack(
-        self, problem: Problem, rounds: NDArray[np.int64], slack: float | None
-    ) -> Mapping[str, FloatArray]:
+    def theorem_with_slack(self, problem: Problem, rounds: Rounds, slack: float | None) -> BoundValues:
         """Return the bounds with a given slack ε in the place of the problem's, or with none."""
         T, c, D_m = horizons_of(np.asarray(rounds), self.batch_shape), problem.constants, self.prox.values_norm_bound()
         gamma, alpha = np.asarray(self.gamma), np.asarray(self.alpha)

@@ -29,7 +29,11 @@ MEASURES: Final = (REGRET, SIGNED, HARD, SQUARED, LONG_TERM)
 MAX_HORIZON = 10_000_000
 """The last round that `Bounds.informative_from` tries."""
 
-Theorem = Callable[[NDArray[np.int64]], Mapping[str, FloatArray]]
+Rounds = NDArray[np.int64]
+"""One horizon T or several, as an array."""
+BoundValues = Mapping[str, FloatArray]
+"""Upper bounds by measure."""
+Theorem = Callable[[Rounds], BoundValues]
 """A function from horizons to bounds by measure."""
 
 
