@@ -166,7 +166,6 @@ def test_calibrated_holds_do_not_refuse_what_the_budget_pays_for(tmp_path, strat
     strategies.append(make(tmp_path / "worst.db", largest=4096))
     strategies.append(make(tmp_path / "calibrated.db", CALIBRATED, largest=4096))
     for strategy in strategies:  # the small model only: its costs are the same in both
-        strategy.prices[1] = strategy.prices[0]
         strategy.chooser.remove_action(1)
     by_worst = admitted_at_once(strategies[0], calls)
     admitted_at_once(strategies[1], 25, concurrent=1)  # the holds are learned

@@ -52,6 +52,8 @@ PRIMALS = {one.__name__: one for one in (ThompsonSampling, LinearUCB, EXP3IX, Ex
 DUALS = {one.__name__: one for one in (EntropicDual, EuclideanDual, HedgeDual, PlannedPrice)}
 PACERS = {one.__name__: one for one in (DualMirrorDescent, ReturnOnSpend)}
 LONGEST_NAME = 60
+DATABASE = "LONGTERM_DATABASE"
+"""The environment variable that replaces the database of the file, so that a password need not be in it."""
 
 
 class Place(NamedTuple):
@@ -182,7 +184,8 @@ def read_service(path: str | PathLike[str]) -> Service:
 def open_service(table: Mapping[str, Any], folder: Path) -> Service:
     """Open the objects of a table. A relative path of its database is in `folder`."""
     Entry("a service", _service).check(table, "service")
-    database, durability = str(table["database"]), table.get("durability", "commit")
+    database = os.environ.get(DATABASE) or str(table["database"])
+    durability = table.get("durability", "commit")
     if not database.startswith(("postgresql://", "postgres://")):
         database = os.fspath(folder / database)
     service = Service(database, str(table.get("title", "longterm")))
