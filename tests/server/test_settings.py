@@ -141,3 +141,21 @@ def test_the_board_shows_metrics_that_exist():
             used = {part for part in target["expr"].replace("(", " ").replace("{", " ").split() if "longterm_" in part}
             assert used
             assert all(one.removesuffix("_bucket") in names for one in used), used
+
+
+def test_objects_share_an_account(tmp_path):
+    account = {"ledger": "money", "account": "team", "units": 100.0}
+    pacer = {"rule": {"kind": "DualMirrorDescent", "budget": 10.0, "horizon": 9, "step": 0.1, "start": 0.5}}
+    table = chooser(account=account) | {
+        "ledger": {"money": LEDGER},
+        "pacer": {"campaign": pacer | {"account": account}},
+    }
+    service = open_service(table, tmp_path)
+    service.objects["campaign"].bid(0.03)
+    held = service.metrics("money")["held"]["team"]
+    assert 0 < held <= 10
+    assert service.objects["images"].chooser.act([1.0], costs=[0.11, 0.11]).action is None
+    service.close()
+    table["chooser"]["images"]["account"] = {"ledger": "money"}
+    with pytest.raises(InputError, match=r"chooser\.images\.account\.account: is missing"):
+        open_service(table, tmp_path)
