@@ -31,9 +31,9 @@ class Inner(PerLearner, ABC):
         """Return x_1, given the centre of B."""
         return x
 
-    @abstractmethod
     def memory(self, x: Array) -> Array:
-        """Return the memory before round 1, for decisions of this shape."""
+        """Return the memory before round 1, for decisions of this shape. By default it is one sum for each learner."""
+        return namespace(x).zeros_like(x[..., 0])
 
     @abstractmethod
     def step(self, x: Array, memory: Array, gradient: Array, t: Array, weight: Array = 0.0) -> tuple[Array, Array]:
@@ -51,7 +51,7 @@ class AdaptiveInner(Inner):
 
 @dataclass(frozen=True, eq=False)
 class AdaGradNorm(AdaptiveInner):
-    """x_{t+1} = Π_B(x_t − η_t d_t) with η_t = (Δ/√2)/√(o + Σ_{s≤t} ‖d_s‖²), on any B: C = √2 Δ.
+    """AdaGrad with one step for all coordinates, η_t = (Δ/√2)/√(o + Σ_{s≤t} ‖d_s‖²), on any B: C = √2 Δ.
 
     Parameters
     ----------
@@ -59,16 +59,6 @@ class AdaGradNorm(AdaptiveInner):
         B.
     offset : float
         The o of the steps.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from longterm.learners import AdaGradNorm
-    >>> from longterm.sets import Ball
-    >>> rule, x = AdaGradNorm(Ball(1, radius=2.0)), np.zeros(1)
-    >>> x, memory = rule.step(x, rule.memory(x), np.array([3.0]), np.asarray(1))
-    >>> x, float(memory)  # −4/√2 is outside the ball
-    (array([-2.]), 9.0)
     """
 
     enclosing_set: Set
@@ -79,9 +69,6 @@ class AdaGradNorm(AdaptiveInner):
         offset = validate.non_negative_scalar("offset", self.offset)
         validate.set_frozen(self, constant=2**0.5 * self.enclosing_set.diameter, offset=offset)
 
-    def memory(self, x: Array) -> Array:
-        return namespace(x).zeros_like(x[..., 0])
-
     def step(self, x: Array, memory: Array, gradient: Array, t: Array, weight: Array = 0.0) -> tuple[Array, Array]:
         squares = memory + dot(gradient, gradient)
         eta = self.enclosing_set.diameter / 2**0.5 / _root_or_one(self.offset + squares)
@@ -91,8 +78,6 @@ class AdaGradNorm(AdaptiveInner):
 @dataclass(frozen=True, eq=False)
 class AdaGradDiagonal(AdaptiveInner):
     """AdaGrad for each coordinate of a box by itself, with the widths w_i of the box: C = √2 ‖w‖ = √2 Δ.
-
-    In coordinate i the regret is at most √2 w_i √(Σ d_{t,i}²). Their sum is bounded by Cauchy's inequality.
 
     Parameters
     ----------
@@ -127,7 +112,7 @@ class AdaGradDiagonal(AdaptiveInner):
 
 @dataclass(frozen=True, eq=False)
 class StronglyConvexOGD(Inner):
-    """x_{t+1} = Π_B(x_t − d_t/(σt + b√W_t)) for σ-strongly convex losses, W_t = Σ_{s≤t} w_s².
+    """Gradient descent for σ-strongly convex losses, with steps 1/(σt + b√W_t), W_t = Σ_{s≤t} w_s².
 
     With b = 0 the regret is at most Σ ‖d_t‖²/(2σt).
 
@@ -148,9 +133,6 @@ class StronglyConvexOGD(Inner):
     def __post_init__(self) -> None:
         validate.validate_fields(self, validate.positive, "strong_convexity")
         validate.validate_fields(self, validate.non_negative, "damping")
-
-    def memory(self, x: Array) -> Array:
-        return namespace(x).zeros_like(x[..., 0])
 
     def step(self, x: Array, memory: Array, gradient: Array, t: Array, weight: Array = 0.0) -> tuple[Array, Array]:
         xp, squares = namespace(x), memory + weight**2
