@@ -48,7 +48,8 @@ def server(folder: Path | None = None) -> Iterator[Server | None]:
         yield Server(running.get_uri(), restart)
     finally:
         running.cleanup()
-        with suppress(subprocess.CalledProcessError):  # a server that was restarted is not stopped by it
-            pgserver.pg_ctl(["-w", "-m", "immediate", "stop"], pgdata=running.pgdata, user=running.system_user)
+        if (running.pgdata / "postmaster.pid").exists():  # a server that was restarted is not stopped by it
+            with suppress(subprocess.CalledProcessError):
+                pgserver.pg_ctl(["-w", "-m", "immediate", "stop"], pgdata=running.pgdata, user=running.system_user)
         if folder is None:
             shutil.rmtree(place, ignore_errors=True)
