@@ -205,6 +205,8 @@ class ChooserCopy:
         self._rng = np.random.default_rng(self.seed)
         self.generator = _encode_generator(self._rng)
         """The state of the generator after the last change; `_rng` itself may be ahead of it."""
+        self._drawn: NDArray[np.uint64] | None = self.generator
+        """The state of `_rng`; None if it is unknown."""
         self.use(rule)
         self.state = self._start
         self.open: dict[int, OpenChoice] = {}
@@ -259,14 +261,17 @@ class ChooserCopy:
         state = self.state
         for number in expired:
             state = self._state_without(state, self.open[number])
-        _decode_generator(self._rng, self.generator)
+        if self.generator is not self._drawn:
+            _decode_generator(self._rng, self.generator)
+        self._drawn = None
         in_use = self.in_use if self.counts.removed else None
         state, choice = self.rule.act(state, context, costs, bounds, self._rng, allowed=allowed, in_use=in_use)
         choice = choice._replace(epoch=epoch, group=group)
         counts, recent = self._counted((*expired, choice.round), 0)
         status = REFUSED if choice.action < 0 else sql.OPEN
         counts = counts._replace(refused=counts.refused + (status == REFUSED))
-        return ChooserChange(state, counts, recent, _encode_generator(self._rng), choice, status, now, key, expired)
+        drawn = self._drawn = _encode_generator(self._rng)
+        return ChooserChange(state, counts, recent, drawn, choice, status, now, key, expired)
 
     def expiring(self, now: float) -> tuple[int, ...]:
         """Return the open choices that are too old, the oldest first."""
@@ -422,6 +427,7 @@ class ChooserCopy:
         _require(0 <= counts.removed < 1 << actions, "an action that does not exist was removed")
         _require(counts.refused <= asked, "more requests were refused than made")
         _require(small.round == asked + 1, "the number of requests is not that of the rounds")
+        self._drawn = None
         _decode_generator(self._rng, small.generator)
         with np.errstate(all="ignore"):
             primal, lessons = self._beliefs(database, name, counts)
