@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 from longterm import Ledger
 from longterm.calibration import ExcessHold
 from longterm.decisions import Budget, Chooser, EntropicDual, PrimalDual, ThompsonSampling
-from longterm.errors import DatabaseError, OutOfBudgetError
+from longterm.errors import AlreadyToldError, DatabaseError, OutOfBudgetError
 from longterm.service import SharedAccount
 from longterm.storage.database import Database
 from postgres import server
@@ -100,7 +100,7 @@ def work(url: str, durability: Any, say: Callable[[str], None], dice: random.Ran
                     say("refused")
                     continue
                 say(f"held chooser {choice}")
-                with contextlib.suppress(LookupError, RuntimeError):  # settled by the call whose answer was lost
+                with contextlib.suppress(AlreadyToldError):  # settled by the call whose answer was lost
                     patiently(lambda choice=choice, cost=cost: chooser.settle(choice, 0.5, cost / 100))
                 say(f"settled chooser {choice}")
             else:
