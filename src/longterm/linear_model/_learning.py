@@ -243,7 +243,7 @@ class BlockLearner(LearnerMemory):
         return int(outside.argmax()) if outside.any() else len(labels)
 
     def _widen(self, size: float) -> None:
-        """Set the interval to ±2 size. The decision and its curvature stay (`docs/guides/linear_model.md`)."""
+        """Set the interval to ±2 size. The decision and its curvature stay (`docs/proofs/linear_models.md`)."""
         size = max(size, NARROWEST)
         if self._settings.scales != "one":  # the residual begins at 0
             self._use(replace(self._settings, residual_radius=2 * size))
