@@ -5,7 +5,7 @@ Round t, after the request is seen:
     λ_t from the dual;  p_t from the primal, for payoffs r(a) − ⟨λ_t, σĉ(a)⟩, over the affordable actions;  a_t ~ p_t;
     the primal learns its payoff *at λ_t*;  the dual gets σ(ĉ_t(a_t) − ρ).
 
-`PrimalDual.bound` evaluates the theorem of docs/guides/decisions.md, which has the proof (Castiglioni, Celli and Kroer
+`PrimalDual.bound` evaluates the theorem of docs/proofs/decisions.md, which has the proof (Castiglioni, Celli and Kroer
 2022; Slivkins et al. 2024). With regrets E_P and E_D of the two, caps only, a free action and M = 1/ρ, the expected
 reward is at least T·opt − (1/ρ + E_P + E_D) for i.i.d. requests.
 """

@@ -17,7 +17,7 @@ Bids are cut to `largest_bid` and to the money left.
 αv̄e^{αp̄}) + (e−1)αv̄T)/λ_1]. (ii) i.i.d. requests, second price, no cap on bids in the way, `joint`: OPT − E value
 ≤ (λ_1/α + 2αḡv̄T)/(1 − αḡ), and with a budget (v̄/ρ)²/(2η) + ηTp̄²/2 + p̄v̄/ρ more.
 
-The proof is in docs/guides/pacing.md.
+The proof is in docs/proofs/pacing.md.
 
 `guarded` bids less. It keeps (i) with 0 and has no regret theorem: with a strict target none is possible without slack
 (Vaze and Sinha 2025).

@@ -10,7 +10,7 @@ dual of max Σ f + T·R(Σ b/T). Budgets are scaled to ρ_j = 1. (Balseiro, Lu a
 
 **Theorem** (no regulariser, i.i.d., f ≤ f̄, b_j ≤ b̄ρ_j with b̄ ≥ 1, μ_1 = 0): T·opt − E reward ≤ f̄b̄ + f̄²/(2η) + ηTm
 b̄²/2; the default η = f̄/(b̄√(mT)) gives f̄b̄(1 + √(mT)). The proof is in
-docs/guides/pacing.md.
+docs/proofs/pacing.md.
 """
 
 from __future__ import annotations
