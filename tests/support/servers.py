@@ -119,3 +119,9 @@ def fetch(
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode()
+
+
+def children(pid: int) -> list[int]:
+    """The processes that a process has started (Linux)."""
+    tasks = Path(f"/proc/{pid}/task")
+    return sorted(int(child) for task in tasks.iterdir() for child in (task / "children").read_text().split())

@@ -45,13 +45,15 @@ from longterm.experiments import parse_learner, parse_problem
 from longterm.experiments.catalogue import find_learner, find_problem
 from longterm.experiments.entries import Entry
 from longterm.pacing import DualMirrorDescent, LivePacer, ReturnOnSpend
-from longterm.service import Ledger, LiveIntervals, LiveLearner
+from longterm.service import Ledger, LiveIntervals, LiveLearner, SharedAccount
 from longterm.service.accounts import Period
 
 PRIMALS = {one.__name__: one for one in (ThompsonSampling, LinearUCB, EXP3IX, ExponentialWeights)}
 DUALS = {one.__name__: one for one in (EntropicDual, EuclideanDual, HedgeDual, PlannedPrice)}
 PACERS = {one.__name__: one for one in (DualMirrorDescent, ReturnOnSpend)}
 LONGEST_NAME = 60
+DATABASE = "LONGTERM_DATABASE"
+"""The environment variable that replaces the database of the file, so that a password need not be in it."""
 
 
 class Place(NamedTuple):
@@ -182,7 +184,8 @@ def read_service(path: str | PathLike[str]) -> Service:
 def open_service(table: Mapping[str, Any], folder: Path) -> Service:
     """Open the objects of a table. A relative path of its database is in `folder`."""
     Entry("a service", _service).check(table, "service")
-    database, durability = str(table["database"]), table.get("durability", "commit")
+    database = os.environ.get(DATABASE) or str(table["database"])
+    durability = table.get("durability", "commit")
     if not database.startswith(("postgresql://", "postgres://")):
         database = os.fspath(folder / database)
     service = Service(database, str(table.get("title", "longterm")))
@@ -287,6 +290,7 @@ def _chooser(
     max_in_flight: int = 100_000,
     expire_after: int | None = None,
     max_age: float | None = None,
+    account: dict[str, Any] | None = None,
 ) -> ServedChooser:
     """Open a chooser. A budget with per_request is a Ceiling, another one a Budget."""
     names = _require_names("actions", actions)
@@ -302,7 +306,7 @@ def _chooser(
         _slot("primal", primal, PRIMALS, **fixed), _slot("dual", dual, DUALS), money, horizon, stop=stop, replan=replan
     )
     limits: dict[str, Any] = {"max_in_flight": max_in_flight, "expire_after": expire_after, "max_age": max_age}
-    chooser = Chooser.open(place.url, rule, seed=seed, **limits, **place.options)
+    chooser = Chooser.open(place.url, rule, seed=seed, account=_shared(account), **limits, **place.options)
     return ServedChooser(chooser, names)
 
 
@@ -314,11 +318,12 @@ def _router(
     least_quality: float | None = None,
     features: int | None = None,
     credit: float = 0.0,
-    largest_ratio: float = 12.0,
+    largest: dict[str, Any] | None = None,
     seed: int = 0,
     max_in_flight: int = 100_000,
     expire_after: int | None = None,
     max_age: float | None = None,
+    account: dict[str, Any] | None = None,
 ) -> ServedRouter:
     """Open a router of prompts; without `features`, prompts are texts."""
     given: dict[str, Any] = {
@@ -328,13 +333,22 @@ def _router(
         "credit": credit,
     }
     limits: dict[str, Any] = {"max_in_flight": max_in_flight, "expire_after": expire_after, "max_age": max_age}
-    options: dict[str, Any] = {"largest_ratio": largest_ratio, "seed": seed}
+    options: dict[str, Any] = {"largest": largest, "seed": seed, "account": _shared(account)}
     return ServedRouter(Router.for_models(prices, **given, **options, **limits, url=place.url, **place.options))
 
 
-def _pacer(place: Place, *, rule: dict[str, Any]) -> LivePacer:
+def _pacer(place: Place, *, rule: dict[str, Any], account: dict[str, Any] | None = None) -> LivePacer:
     """Open a pacer."""
-    return LivePacer.open(place.url, _slot("rule", rule, PACERS), **place.options)
+    return LivePacer.open(place.url, _slot("rule", rule, PACERS), account=_shared(account), **place.options)
+
+
+def _shared(account: Mapping[str, Any] | None) -> SharedAccount | None:
+    """Return the account of a ledger that an object takes its money from."""
+    if account is None:
+        return None
+    Entry("account", SharedAccount).check(account, "account")
+    found: SharedAccount = _within("account", SharedAccount, **account)
+    return found
 
 
 def _ledger(
