@@ -101,6 +101,11 @@ def best_choices(
     classes : array of int, shape (T,), optional
         The class of each row, for "classes".
 
+    Returns
+    -------
+    BestChoices
+        The optimum and its certificate.
+
     Examples
     --------
     >>> from longterm.decisions import Budget, best_choices

@@ -323,7 +323,11 @@ class LinearUCB(_Linear):
         The weight of forced exploration: with probability `exploration`/√t any allowed action is played.
     prior : LinearBelief, optional
         A belief from another stream, or after labels, in place of the default prior.
-    level_scale, drift, learn_costs, learn_noise, window
+    level_scale, drift : float, optional
+        As in `ThompsonSampling`.
+    learn_costs, learn_noise : bool
+        As in `ThompsonSampling`.
+    window : int
         As in `ThompsonSampling`.
     width : float
         β. The theorem's is `theory_width`; about 1 does better in practice.

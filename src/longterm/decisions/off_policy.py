@@ -45,6 +45,11 @@ def off_policy(
         The other policy's probabilities. A log carries no information about actions it could not have chosen: give
         the logging rule some `exploration`.
 
+    Returns
+    -------
+    OffPolicyEstimate
+        The estimates, and their standard error.
+
     Examples
     --------
     >>> from longterm.decisions import off_policy

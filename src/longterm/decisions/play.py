@@ -102,6 +102,11 @@ def play(
         For the delays.
     announced : bool
         Announce the costs with the request.
+
+    Returns
+    -------
+    DecisionRun
+        The choices and outcomes.
     """
     T = len(table)
     delays = np.random.default_rng(seed).integers(0, max_delay + 1, T) if max_delay else np.zeros(T, dtype=np.int64)

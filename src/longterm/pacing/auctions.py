@@ -189,6 +189,11 @@ def synthetic_auctions(rounds: int, seed: int, *, drift: float = 1.0) -> Auction
         The seed of the draws.
     drift : float
         The factor by which click rates grow from the first auction to the last.
+
+    Returns
+    -------
+    Auctions
+        The log.
     """
     rng = np.random.default_rng(seed)
     rounds = validate.dimension("rounds", rounds)

@@ -130,6 +130,11 @@ class Pacer(PerLearner, ABC, Generic[S]):
         hold : array
             The sum of the bids that have not been answered yet.
 
+        Returns
+        -------
+        array
+            The bid, at least 0.
+
         Examples
         --------
         >>> from longterm.pacing import DualMirrorDescent

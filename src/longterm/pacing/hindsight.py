@@ -72,6 +72,11 @@ def best_in_hindsight(
     cost_weight : float
         κ: the value of a unit of money elsewhere.
 
+    Returns
+    -------
+    BestAllocation
+        The optimum and its certificate.
+
     Examples
     --------
     >>> from longterm.pacing import best_in_hindsight
@@ -153,6 +158,11 @@ def best_return(values: FloatArray, costs: FloatArray, target: float, budget: fl
         τ, the average value that a unit of money must bring.
     budget : float, optional
         The most that may be spent.
+
+    Returns
+    -------
+    BestReturn
+        The optimum and its certificate.
 
     Examples
     --------

@@ -179,6 +179,11 @@ def regret_bound(pacer: DualMirrorDescent, largest_value: float, largest_cost: f
     largest_cost : float
         c̄.
 
+    Returns
+    -------
+    float or numpy.ndarray
+        In the currency of the values.
+
     Examples
     --------
     >>> from longterm.pacing import DualMirrorDescent, regret_bound
@@ -213,6 +218,11 @@ def floor_shortfall(pacer: DualMirrorDescent, *, buy_all_price: float = 0.0) -> 
         With a floor.
     buy_all_price : float
         π₀: the price of money at which every request is bought.
+
+    Returns
+    -------
+    float or numpy.ndarray
+        In the currency of the floor.
 
     Examples
     --------

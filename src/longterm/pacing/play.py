@@ -77,6 +77,11 @@ def play(pacer: Pacer[Any], auctions: Auctions, *, engine: Engine = "auto") -> P
         "numpy" is the reference: the pacer's own rule, auction by auction. "compiled" (extra `linear`) is the same a
         hundred times faster, for dual and planned mirror descent. "auto" uses it where it is available.
 
+    Returns
+    -------
+    PacingRun
+        The bids and payments.
+
     Examples
     --------
     >>> from longterm.pacing import Auctions, DualMirrorDescent, play
