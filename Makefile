@@ -26,12 +26,12 @@ help:
 	@echo "make soak        kills, signals, full disks, second processes, hostile files: SECONDS=600 of them, and what was lost"
 	@echo "make docs        the site, docs/_build/html: a warning is an error; doctests included"
 	@echo "make package     wheel and sdist, checked, and tried in an empty environment"
-	@echo "make bench       rounds beside hand-written NumPy, one engine beside the other, memory, projecting, the rows of docs/choose.md"
+	@echo "make bench       rounds beside hand-written NumPy, one engine beside the other, memory, projecting, the rows of docs/benchmarks/choosing.md"
 	@echo "make bench-live  time ask and tell in a service, fleets of up to a million learners, decisions under a budget"
 	@echo "make bench-linear  streaming linear models beside C, SGDClassifier, River and Vowpal Wabbit; regret on real data"
 	@echo "make bench-models  linear models with default settings beside scikit-learn, River and Vowpal Wabbit: losses, non-zeros, time"
 	@echo "make bench-calibration  coverage and sharpness of calibration rules on real series"
-	@echo "make bench-scale many learners at once: paths of budgets, memory, pacing of whole logs; what docs/what_it_costs.md quotes"
+	@echo "make bench-scale many learners at once: paths of budgets, memory, pacing of whole logs; what docs/benchmarks/what_it_costs.md quotes"
 	@echo "make bench-gpu   the part of it that wants a GPU; make test-gpu: the tests that do"
 
 $(READY): pyproject.toml constraints.txt
@@ -101,7 +101,7 @@ tables: $(READY)
 
 # What runs the code of the pages; with the docstrings' these are the doctests of the site. `make test` has them, too, so
 # after it DOCTESTS=no leaves them out.
-RUN_PAGES := tests/docs/test_readme.py tests/learners/test_outside.py tests/service/test_live_docs.py \
+RUN_PAGES := tests/docs/test_readme.py tests/docs/test_pages.py tests/learners/test_outside.py tests/service/test_live_docs.py \
 	tests/pacing/test_pacing_data.py tests/problems/test_scenarios.py tests/examples/test_linear_model.py \
 	tests/examples/test_routing_example.py tests/cli/test_cli.py tests/calibration/test_page.py
 DOCTESTS ?= yes
@@ -132,6 +132,7 @@ bench: $(READY)
 bench-live: $(READY)
 	$(BIN)/python benchmarks/live.py
 	$(BIN)/python benchmarks/fleet.py
+	$(BIN)/python benchmarks/holds.py
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/decisions.py
 
 bench-linear: $(READY)
@@ -158,4 +159,4 @@ test-gpu:
 	PYTHONPATH=src:tests/support $(PYTHON) -m pytest -q -o addopts= tests/service/test_fleet_on_device.py
 
 clean:
-	rm -rf $(VENV) results build dist docs/_build docs/reference docs/gallery_pages .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) results build dist docs/_build docs/reference/api docs/gallery_pages .mypy_cache .pytest_cache .ruff_cache .hypothesis

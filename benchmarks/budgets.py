@@ -1,4 +1,4 @@
-"""The effect of the budget and of the seed on a linear model: figures of docs/models.md.
+"""The effect of the budget and of the seed on a linear model: figures of docs/benchmarks/models.md.
 
     python benchmarks/budgets.py
 

@@ -1,4 +1,4 @@
-"""The tables of docs/choose.md: in each situation the recommended learner and its alternatives.
+"""The tables of docs/benchmarks/choosing.md: in each situation the recommended learner and its alternatives.
 
 Every scene is one problem, one stream, a few learners and the relevant measures; means over the seeds. µs is the median
 time of one round of one learner: its decision, the oracles and its update, without trace and checks. Nothing is

@@ -1,4 +1,4 @@
-"""Draw the figure of docs/what_it_costs.md from the results of benchmarks/scale.py and benchmarks/scale_gpu.py.
+"""Draw the figure of docs/benchmarks/what_it_costs.md from what the scale benchmarks wrote.
 
 python benchmarks/scale.py growth --out cpu.json
 python benchmarks/draw_costs.py cpu.json [gpu.json …] docs/_static/what_it_costs.svg

@@ -1,4 +1,4 @@
-"""Linear models with default settings beside other libraries: `make bench-models`. The results are in docs/models.md.
+"""Compare linear models with default settings (make bench-models; results: docs/benchmarks/models.md).
 
 Progressive loss: each row is scored before it is learned; the mean log loss of the first 2,000 rows of each order.
 Ours, SGDClassifier (default settings, and the best of seven settings for each data set, chosen in hindsight), Vowpal

@@ -150,7 +150,7 @@ def pacing(repeats: int) -> Iterator[Figure]:
 
 
 class Point(NamedTuple):
-    """A point of the figure in docs/what_it_costs.md: what one of `panel`'s curves is at `x`."""
+    """A point of the figure in docs/benchmarks/what_it_costs.md: what one of `panel`'s curves is at `x`."""
 
     panel: str
     curve: str

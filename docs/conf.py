@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -24,31 +25,60 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
     "sphinxcontrib.bibtex",
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
-exclude_patterns = ["_build", "gallery/*.py", "gallery/README.rst"]
+exclude_patterns = ["_build", "_templates", "gallery/*.py", "gallery/README.rst"]
 html_theme = "furo"
 html_title = "longterm"
-html_static_path = ["_static"]
+# MathJax comes with a package and is copied into the site, which then works offline.
+MATHJAX = Path(str(find_spec("sphinx-mathjax-offline").origin)).parent / "static" / "mathjax"  # type: ignore[union-attr]
+mathjax_path = "tex-svg.js"
+html_static_path = ["_static", str(MATHJAX / mathjax_path)]
+html_css_files = ["site.css"]
+html_js_files = ["versions.js"]
 html_copy_source = False
+templates_path = ["_templates"]
+html_theme_options = {"navigation_with_keys": True}
+html_sidebars = {
+    "**": [
+        "sidebar/brand.html",
+        "sidebar/versions.html",
+        "sidebar/search.html",
+        "sidebar/scroll-start.html",
+        "sidebar/navigation.html",
+        "sidebar/scroll-end.html",
+    ]
+}
 
 myst_heading_anchors = 4
-myst_enable_extensions = ["deflist"]
+myst_enable_extensions = ["amsmath", "deflist", "dollarmath"]
 
-autosummary_generate = True
+autosummary_generate = False
 autodoc_typehints = "none"
-autodoc_default_options = {"members": False}
-numpydoc_show_class_members = True
-numpydoc_class_members_toctree = False
-numpydoc_show_inherited_class_members = False
+autodoc_preserve_defaults = True
+numpydoc_show_class_members = False
 
 bibtex_bibfiles = ["references.bib"]
 bibtex_default_style = "plain"
 
+
+def themed_figures(gallery_conf: object, file: object) -> None:
+    """Draw figures without a background and in greys that are readable on light and on dark pages."""
+    from matplotlib import rcParams
+
+    grey = dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), GREY)
+    nothing = dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor", "legend.facecolor"), "none")
+    rcParams.update(grey | nothing | {"savefig.transparent": True, "legend.frameon": False, "savefig.dpi": 130})
+
+
+GREY = "#7f8792"
 sphinx_gallery_conf = {
+    "reset_modules": ("matplotlib", "seaborn", themed_figures),
+    "thumbnail_size": (480, 320),
     "examples_dirs": ["gallery"],
     "gallery_dirs": ["gallery_pages"],
     "filename_pattern": r"\.py$",
@@ -85,5 +115,5 @@ def escaped(app: Any, what: str, name: str, thing: object, options: object, line
 
 def setup(app: Any) -> None:
     """Write the pages that are read off the package."""
-    reference.write(HERE / "reference")
+    reference.write(HERE / "reference" / "api")
     app.connect("autodoc-process-docstring", escaped, priority=900)  # after numpydoc

@@ -14,7 +14,7 @@ from longterm.learners import Learner, Need, every_learner
 from longterm.theory.bounds import MEASURES
 
 ROOT = Path(__file__).parents[1]
-PAGES = (ROOT / "docs" / "guarantees.md",)
+PAGES = (ROOT / "docs" / "proofs" / "guarantees.md",)
 WORDS = dict(zip(MEASURES, ("regret", "signed", "hard", "squared", "long-term"), strict=True))
 """The measures, as the tables call them."""
 

@@ -6,7 +6,7 @@ short of it. Everything is known about yesterday's prices, nothing about today's
 
 The log is campaign 2997 of iPinYou, in the folder that the environment variable LONGTERM_DATA names. A line of it is
 one auction: whether the ad was clicked (0 or 1), the market price (the highest bid of the others) and the click rate
-that a model predicted from the request. docs/pacing.md has the rules and what they promise.
+that a model predicted from the request. docs/guides/pacing.md has the rules and what they promise.
 
 python examples/pacing.py --help
 """

@@ -40,4 +40,4 @@ print(played.summary(best))
 figure = played.plot(best)
 
 # %%
-# Next: :doc:`/choose` says which learner fits which problem, :doc:`/guarantees` what is proved of it.
+# Next: :doc:`/guides/choose` says which learner fits which problem, :doc:`/proofs/guarantees` what is proved of it.

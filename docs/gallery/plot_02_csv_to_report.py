@@ -67,4 +67,4 @@ print(page.name, "and", [curve.name for curve in result.curves])
 print(result.to_frame().groupby("curve").regret.last().round(2).to_dict())
 
 # %%
-# Next: :doc:`/linear_model` for models, :doc:`/experiments` for reports.
+# Next: :doc:`/guides/linear_model` for models, :doc:`/guides/experiments` for reports.

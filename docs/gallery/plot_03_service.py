@@ -121,5 +121,5 @@ axis.set(xlabel="request of the worker", ylabel="x₁, as decided")
 axis.legend()
 
 # %%
-# Several processes may open the same database, as workers of gunicorn do: they share one learner. Next: :doc:`/live`, with
+# Several processes may open the same database, as workers of gunicorn do: they share one learner. Next: :doc:`/guides/live`, with
 # the cost of late feedback.

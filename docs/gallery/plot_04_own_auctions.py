@@ -34,4 +34,4 @@ axis.set(xlabel="auction", ylabel="% of the budget")
 axis.legend()
 
 # %%
-# Next: :doc:`/pacing`.
+# Next: :doc:`/guides/pacing`.

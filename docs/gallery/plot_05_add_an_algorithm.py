@@ -75,4 +75,4 @@ axis.barh([row.learner for row in standings][::-1], [row.score for row in standi
 axis.set_xlabel("score: less is better")
 
 # %%
-# Next: :doc:`/arena`; ``longterm.testing`` puts a learner through the project's own checks.
+# Next: :doc:`/tutorials/own_algorithm`; ``longterm.testing`` puts a learner through the project's own checks.

@@ -29,4 +29,4 @@ axis.set(xlabel="weights that are not 0", ylabel="% right, each row scored first
 axis.margins(0.25)
 
 # %%
-# ``longterm.hindsight.choose_budget`` finds the budget for a wanted share of non-zeros. Next: :doc:`/linear_model`.
+# ``longterm.hindsight.choose_budget`` finds the budget for a wanted share of non-zeros. Next: :doc:`/guides/budget`.

@@ -20,4 +20,4 @@ print(played.summary(best))
 figure = played.plot(best)
 
 # %%
-# Next: :doc:`/choose`.
+# Next: :doc:`/guides/choose`.

@@ -19,4 +19,4 @@ print(played.summary(best))
 figure = played.plot(best)
 
 # %%
-# Next: :doc:`/projecting`, what a projection costs.
+# Next: :doc:`/benchmarks/projecting`, what a projection costs.

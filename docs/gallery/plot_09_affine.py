@@ -22,4 +22,4 @@ print(played.summary(best))
 figure = played.plot(best)
 
 # %%
-# Next: :doc:`/guarantees`.
+# Next: :doc:`/proofs/guarantees`.

@@ -26,4 +26,4 @@ axis.legend()
 # ``AOGD(problem.enclosing_set, schedule)`` is the learner that this holds for.
 
 # %%
-# Next: :doc:`/live`.
+# Next: :doc:`/guides/late_feedback`.

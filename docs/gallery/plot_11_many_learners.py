@@ -29,4 +29,4 @@ fleet.tell(observe(problem, fleet.ask(some), [targets]), some)
 print(fleet)
 
 # %%
-# Next: :doc:`/live`.
+# Next: :doc:`/guides/live`.

@@ -21,4 +21,4 @@ print(trace)
 figure = trace.plot()
 
 # %%
-# Next: :doc:`/overview`.
+# Next: :doc:`/guides/resuming`.

@@ -54,4 +54,4 @@ right_hand.plot(learned.prices, linewidth=0.8)
 right_hand.set(xlabel="request", ylabel="price of money", yscale="log")
 
 # %%
-# Next: :doc:`/decisions`.
+# Next: :doc:`/guides/decisions`.

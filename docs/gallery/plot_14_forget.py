@@ -54,4 +54,4 @@ figure.tight_layout()
 
 # %%
 # Give it the price too, and the first of them wins: what a price says about its own mean does not drift. A half-life is
-# a bet that something does; the progressive loss says who is right. Next: :doc:`/linear_model`, *What drifts*.
+# a bet that something does; the progressive loss says who is right. Next: :doc:`/guides/linear_model`, *What drifts*.

@@ -55,4 +55,4 @@ print(
 )
 
 # %%
-# Late outcomes, two-sided intervals, classifiers and thousands of series: :doc:`/calibration`.
+# Late outcomes, two-sided intervals, classifiers and thousands of series: :doc:`/guides/calibration`.

@@ -116,13 +116,19 @@ class TextTable:
     title: str = ""
 
     def __str__(self) -> str:
+        return self.to_text()
+
+    def to_text(self, width: int | None = None) -> str:
+        """Return the table as text. Columns that do not fit into `width` characters continue below."""
         lines = ([self.headings] if any(self.headings) else []) + [list(row) for row in self.rows]
         widths = [max((len(line[k]) for line in lines), default=0) for k in range(len(self.headings))]
-        texts = [
-            "  ".join(cell.rjust(width) if k else cell.ljust(width) for k, (cell, width) in enumerate(cells)).rstrip()
-            for cells in (list(zip(line, widths, strict=True)) for line in lines)
-        ]
-        return "\n".join([self.title, *texts] if self.title else texts)
+        texts = [self.title] if self.title else []
+        for number, columns in enumerate(_fitting_columns(widths, width)):
+            texts += [""] if number else []
+            for line in lines:
+                cells = (line[k].rjust(widths[k]) if k else line[k].ljust(widths[k]) for k in columns)
+                texts.append("  ".join(cells).rstrip())
+        return "\n".join(texts)
 
     __repr__ = __str__
 
@@ -142,6 +148,17 @@ class TextTable:
         caption = f"<caption>{escape(self.title)}</caption>" if self.title else ""
         head = f"<thead>{row(self.headings, 'th')}</thead>" if any(self.headings) else ""
         return f"<table>{caption}{head}<tbody>{''.join(row(cells, 'td') for cells in self.rows)}</tbody></table>"
+
+
+def _fitting_columns(widths: Sequence[int], width: int | None) -> list[list[int]]:
+    """Return groups of columns that fit side by side, each with the first column."""
+    groups = [[0]]
+    for k in range(1, len(widths)):
+        taken = sum(widths[j] + 2 for j in groups[-1]) + widths[k]
+        if width is not None and taken > width and len(groups[-1]) > 1:
+            groups.append([0])
+        groups[-1].append(k)
+    return groups
 
 
 def format_number(value: float) -> str:

@@ -18,14 +18,14 @@ from numpy.typing import ArrayLike
 
 from longterm._arrays import Array, FloatArray
 from longterm.constraints import CustomConstraint
-from longterm.errors import InputError
+from longterm.errors import InputError, missing_extra
 from longterm.losses import CustomLoss
 from longterm.sets import Set
 
 try:
     import jax
 except ImportError as error:
-    raise ImportError("longterm.autodiff needs JAX: pip install 'longterm[jax]'") from error
+    raise missing_extra("longterm.autodiff needs JAX", "jax") from error
 
 STEP = 1e-4
 """Kinks are detected by finite differences of this length and a tenth of it."""

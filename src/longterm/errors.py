@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from importlib import import_module
 from typing import Any
 
 
@@ -48,6 +49,19 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
     if not near and len(asked) >= 3:  # the beginning of a name, or a word of it
         near = [one for folded, one in plain.items() if asked in folded]
     return f" (did you mean {near[0]!r}?)" if near else ""
+
+
+def missing_extra(what: str, extra: str) -> ImportError:
+    """Return the error for an optional dependency that is not installed, with both ways to install it."""
+    return ImportError(f"{what}: pip install 'longterm[{extra}]', or in a clone pip install '.[{extra}]'")
+
+
+def import_optional(module: str, what: str, extra: str) -> Any:
+    """Import a module of an optional dependency; if it is missing, raise ImportError with the extra to install."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise missing_extra(what, extra) from error
 
 
 class LongtermError(Exception):

@@ -1,11 +1,11 @@
-"""The example of docs/calibration.md prints what the page says."""
+"""The example of docs/guides/calibration.md prints what the page says."""
 
 import contextlib
 import io
 import re
 from pathlib import Path
 
-PAGE = (Path(__file__).parents[2] / "docs" / "calibration.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "guides" / "calibration.md").read_text(encoding="utf-8")
 
 
 def test_the_example_prints_what_the_page_says():

@@ -20,7 +20,7 @@ pytest.importorskip("joblib", reason="experiments need the extra `experiments`")
 
 QUICK = ["--rounds", "40", "--sequences", "2", "--workers", "1"]
 OWN = ["run", "--problem", "doubly_stochastic size=3", "--learners", "aogd", *QUICK]
-DOCS = Path(__file__).parents[2] / "docs" / "experiments.md"
+DOCS = Path(__file__).parents[2] / "docs" / "guides" / "experiments.md"
 
 
 @pytest.fixture(autouse=True)

@@ -288,6 +288,9 @@ def test_pacing_from_the_command_line(tmp_path, capsys):
     assert "no column 'nope'" in capsys.readouterr().err
     assert main(["pace", str(log)]) == 2
     assert "no column 'value'" in capsys.readouterr().err
+    log.write_text(f"pCTR,market price\n{lines}0.003,\n")
+    assert main(["pace", str(log), *columns, "--missing", "refuse"]) == 2
+    assert "1 of 401 rows have an empty cell, first row 401" in capsys.readouterr().err
     assert main(["pace", "--auctions", "400"]) == 0
     assert "Synthetic auctions" in capsys.readouterr().out
 

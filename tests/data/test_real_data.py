@@ -144,7 +144,7 @@ def test_figures_3_and_4_on_ijcnn1(tmp_path, sequences):
     assert ours.mean("regret")[-1] == pytest.approx(590, abs=120)
     assert theirs.mean("regret")[-1] == pytest.approx(1885, abs=40)
     differs = [r.text for r in result.remarks if r.verdict == "differs"]
-    assert any("Figure 3" in text and "Figure 4" in text and "standardised" in text for text in differs)
+    assert any("Figure 3" in text and "Figure 4" in text and "scaling of the data" in text for text in differs)
 
 
 @pytest.mark.cross

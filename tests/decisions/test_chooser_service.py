@@ -382,3 +382,26 @@ def test_many_open_choices_are_loaded_one_by_one_in_their_order(tmp_path):
     assert list(again.pending) == list(chooser.pending)
     for one, other in zip(again.pending.values(), chooser.pending.values(), strict=True):
         assert str(one) == str(other)
+
+
+def test_a_replica_reads_only_the_choices_that_others_touched(tmp_path, monkeypatch):
+    decoded = []
+    decode = chooser_copy.decode_choice
+    monkeypatch.setattr(chooser_copy, "decode_choice", lambda *a, **k: decoded.append(1) or decode(*a, **k))
+    rule = PrimalDual(ThompsonSampling(3, 2), EntropicDual(0.2), Budget(1000.0, 1.0), 2000)
+    with Chooser.open(tmp_path / "s.db", rule) as one, Chooser.open(tmp_path / "s.db", rule) as other:
+        for t in range(150):
+            choice = (one, other)[t % 2].act([1.0, 0.5], costs=[0.0, 0.2, 0.5])
+            if t % 5 == 2:
+                (one, other)[t % 3 == 0].settle(choice, cost=0.0)  # open, in its old place
+            if t % 7 == 3:
+                (one, other)[t % 3 == 1].skip(choice)
+        decoded.clear()
+        one.act([1.0, 0.5], costs=[0.0, 0.2, 0.5])
+        assert len(decoded) <= 4
+        expected = list(one.pending)
+        assert expected == sorted(expected)
+        assert list(other.pending) == expected
+        with Chooser.open(tmp_path / "s.db", rule) as fresh:
+            assert list(fresh.pending) == expected
+            assert image(fresh) == image(other) == image(one)

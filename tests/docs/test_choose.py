@@ -1,4 +1,4 @@
-"""docs/choose.md quotes what benchmarks/choose.py prints, and recommends what is there."""
+"""The pages on choosing quote what benchmarks/choose.py prints, and recommend what is there."""
 
 import importlib.util
 import re
@@ -12,7 +12,8 @@ import longterm
 from longterm.errors import AssumptionWarning
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "choose.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "benchmarks" / "choosing.md").read_text(encoding="utf-8")
+ADVICE = (ROOT / "docs" / "guides" / "choose.md").read_text(encoding="utf-8")
 BLOCKS = {
     text.split(":", 1)[0].strip(): [line.strip() for line in text.splitlines()]
     for text in re.findall(r"(?:^    .*\n)+", PAGE, flags=re.MULTILINE)
@@ -65,11 +66,15 @@ def test_the_figures_are_those_that_are_printed(script, make):
 
 def test_every_learner_recommended_in_the_list_is_measured():
     """In the list and in what changes it, each learner stands in one of the blocks that its line points to."""
-    advice = PAGE.split("## The numbers", 1)[0]
     without_rival = {"NetworkedSaddlePoint", "LiveLearner", "Fleet", "HedgedCuts"}
     printed = {re.sub(r"[^\w]+", "-", name.split(",")[0]): " ".join(lines) for name, lines in BLOCKS.items()}
-    for entry in re.split(r"^(?:\d\.|   -|-) ", advice, flags=re.MULTILINE)[1:]:
-        anchors = set(re.findall(r"\]\(#([\w-]+)\)", entry)) - {"pacing", "late", "many", "what-changes-the-answer"}
+    for entry in re.split(r"^(?:\d\.|   -|-) ", ADVICE, flags=re.MULTILINE)[1:]:
+        anchors = set(re.findall(r"choosing\.md#([\w-]+)\)", entry)) - {
+            "pacing",
+            "late",
+            "many",
+            "what-changes-the-answer",
+        }
         named = {name for name in re.findall(r"`(\w+)[.`(]", entry) if isinstance(getattr(longterm, name, None), type)}
         shown = " ".join(printed[anchor] for anchor in anchors)
         assert not anchors or named - without_rival <= set(re.findall(r"\w+", shown)), entry

@@ -1,4 +1,4 @@
-"""docs/guarantees.md says of every learner what the package says of it."""
+"""docs/proofs/guarantees.md says of every learner what the package says of it."""
 
 import inspect
 import re
@@ -11,7 +11,7 @@ from longterm.engines.trace import Trace
 from longterm.learners import AFTRL, DoublingRestarts, Learner, Need, Restarted, SinhaVaze, YuNeely
 from longterm.problems import two_dimensional
 
-PAGE = (Path(__file__).parents[2] / "docs" / "guarantees.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "proofs" / "guarantees.md").read_text(encoding="utf-8")
 PACKAGE = {
     name: thing
     for name, thing in vars(learners).items()

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from longterm import AOGD, Comparison, Fleet, LiveLearner, Trace, compare, hindsight, run
+from longterm._display import TextTable
 from longterm.engines.selection import faster_engine
 from longterm.errors import InputError, SnapshotError
 from longterm.learners import ProjectedOGD, Restarted
@@ -158,3 +159,28 @@ def test_services_refuse_a_class(made):
 def test_swapped_arguments_of_a_service_are_refused():
     with pytest.raises(InputError, match="learner: is a Problem, not a learner"):
         LiveLearner(PROBLEM, LEARNER)
+
+
+def test_bounds_are_drawn_above_the_curves(played):
+    best = hindsight.best(played)
+    plain, drawn = played.plot(best), played.plot(best, bounds=True)
+    (left, right), curves = drawn.axes, len(plain.axes[0].lines)
+    assert len(left.lines) > curves
+    assert left.get_xscale() == "log"
+    for panel, before in zip((left, right), plain.axes, strict=True):
+        dotted = [line for line in panel.lines if line.get_linestyle() == ":" and line.get_linewidth() == 1.0]
+        assert all(line.get_ydata()[-1] > before.lines[0].get_ydata()[-1] for line in dotted)
+    loss_only = played.plot(bounds=True)
+    assert loss_only.axes[0].get_xscale() == "linear"  # a bound on the regret says nothing about the loss
+    with pytest.raises(InputError, match="no learner of this comparison has a theorem"):
+        Comparison({"a": played["a"]}).plot(best, bounds=True)
+
+
+def test_a_wide_table_continues_below():
+    table = TextTable(("learner", "regret", "violation"), [("A-OGD", "33.3", "1"), ("OGD", "168", "20")])
+    assert table.to_text(20).splitlines() == [
+        "learner  regret", "A-OGD      33.3", "OGD         168", "",
+        "learner  violation", "A-OGD            1", "OGD             20",
+    ]  # fmt: skip
+    assert table.to_text(80) == str(table)
+    assert table.to_text(3).count("learner") == 2  # one column at least

@@ -1,4 +1,4 @@
-"""The worked example of docs/linear_model.md, and what that page prints."""
+"""The worked example of docs/guides/linear_model.md, and what that page prints."""
 
 import contextlib
 import io
@@ -14,7 +14,7 @@ import pytest
 from longterm.data import DataError, load_sample
 
 ROOT = Path(__file__).parents[2]
-PAGE, SCRIPT = ROOT / "docs" / "linear_model.md", ROOT / "examples" / "linear_model.py"
+PAGE, SCRIPT = ROOT / "docs" / "guides" / "linear_model.md", ROOT / "examples" / "linear_model.py"
 EXAMPLES = re.findall(r"```python\n([^`]*)```\n\n((?:    [^\n]*\n)+)", PAGE.read_text(encoding="utf-8"))
 
 

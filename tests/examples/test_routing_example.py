@@ -16,7 +16,7 @@ import auctions
 import routing
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "decisions.md"
+PAGE = ROOT / "docs" / "guides" / "decisions.md"
 
 
 def write_table(folder, rows=300):

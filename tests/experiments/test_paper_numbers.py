@@ -119,4 +119,6 @@ def test_the_sample(tmp_path):
     swapped = {"Convex A-OGD": theirs, "Convex OGD": ours}
     wrong = tuple(dataclasses.replace(curve, name=name) for name, curve in swapped.items())
     changed = with_paper_remarks(dataclasses.replace(result, curves=wrong, remarks=()))
+    named = with_paper_remarks(dataclasses.replace(result, name="covtype", remarks=())).remarks[0].text
+    assert "regret is Figure 3, right of the paper" in named
     assert [remark.verdict for remark in changed.remarks].count("differs") == 2

@@ -177,7 +177,7 @@ def test_hedged_restarts_are_the_rule_as_written() -> None:
 
 @pytest.mark.slow
 def test_nothing_is_lost_by_not_knowing_the_period() -> None:
-    """The drift block of docs/choose.md: costs turn every 500 rounds, which is the best period of restarts."""
+    """Costs turn every 500 rounds, the best period of restarts (docs/benchmarks/choosing.md, drift)."""
     d, stretch, rng = 20, 500, np.random.default_rng(0)
     levels = rng.standard_normal((8, d))
     levels /= 2 * np.linalg.norm(levels, axis=1, keepdims=True)
@@ -193,7 +193,7 @@ def test_nothing_is_lost_by_not_knowing_the_period() -> None:
         regret.append(float(trace.cumulative_loss[-1] - best))
         assert trace.hard_violation[-1] < 1e-9
     assert regret[0] <= regret[1]
-    np.testing.assert_allclose(regret, [30.4, 32.4], atol=0.05)  # as docs/drift.md prints them
+    np.testing.assert_allclose(regret, [30.4, 32.4], atol=0.05)  # as docs/proofs/drift.md prints them
 
 
 def test_ader_by_hand() -> None:

@@ -1,4 +1,4 @@
-"""A method and a problem of another package, as docs/arena.md has them, take part in everything."""
+"""A method and a problem of another package, as docs/tutorials/own_algorithm.md has them, take part in everything."""
 
 import re
 import subprocess
@@ -10,7 +10,9 @@ import pytest
 import longterm
 
 ROOT = Path(__file__).parents[2]
-BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "arena.md").read_text(encoding="utf-8"), re.DOTALL)
+BLOCKS = re.findall(
+    r"```python\n(.*?)```", (ROOT / "docs" / "tutorials" / "own_algorithm.md").read_text(encoding="utf-8"), re.DOTALL
+)
 METHOD, TESTS, PROBLEM = BLOCKS
 POINTS = """[longterm.learners]
 exact_penalty = exact_penalty:build

@@ -12,8 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from longterm.errors import InputError
-from longterm.linear_model import BudgetLinearClassifier, BudgetLinearRegressor
-from longterm.linear_model._estimator import BudgetWarning
+from longterm.linear_model import BudgetLinearClassifier, BudgetLinearRegressor, BudgetWarning
 
 
 def badly_scaled(n=5000):

@@ -47,7 +47,7 @@ from scipy.sparse import csr_array
 from longterm.linear_model import BudgetLinearLearner
 rng = np.random.default_rng(0)
 X, y = rng.standard_normal((40, 7)), np.sign(rng.standard_normal(40))
-for options in ({}, {"sparse": True}, {"rule": "penalised-ftrl"}, {"rule": "a-ogd"}, {"scales": "priced"}):
+for options in ({}, {"sparse": True}, {"rule": "penalised-ftrl"}, {"rule": "a-ogd"}):
     block, single = BudgetLinearLearner(7, 0.5, **options), BudgetLinearLearner(7, 0.5, **options)
     block.learn(csr_array(X) if options.get("sparse") else X, y)
     for u, label in zip(X, y):

@@ -25,7 +25,6 @@ LEARNERS = {
     "mixed_a-ftrl_dense": {},
     "mixed_a-ftrl_sparse": {"sparse": True},
     "mixed_penalised-ftrl_dense": {"rule": "penalised-ftrl"},
-    "priced_a-ftrl_dense": {"scales": "priced"},
     "scaled_a-ftrl_dense": {"scale_features": True},
 }
 

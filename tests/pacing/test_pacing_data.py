@@ -12,7 +12,7 @@ from longterm import InputError
 from longterm.errors import DataError
 from longterm.pacing import Auctions, PriceHistory, synthetic_auctions
 
-PAGE = Path(__file__).parents[2] / "docs" / "pacing.md"
+PAGE = Path(__file__).parents[2] / "docs" / "guides" / "pacing.md"
 
 
 def test_bad_arrays_are_refused():
@@ -29,7 +29,7 @@ def test_bad_arrays_are_refused():
 def test_clicks_are_optional_and_lines_with_an_empty_cell_are_left_out(tmp_path):
     path = tmp_path / "log.csv"
     path.write_text("value,price,clicked\n0.1,5,1\n0.2,,0\n0.3,7,0\n")
-    with pytest.warns(UserWarning, match="1 of 3 lines have an empty cell"):
+    with pytest.warns(UserWarning, match="1 of 3 rows have an empty cell"):
         log = Auctions.from_csv(path)
     assert (log.prices.tolist(), log.clicks.tolist()) == ([5.0, 7.0], [0.0, 0.0])
     with pytest.warns(UserWarning, match="empty cell"):
@@ -71,3 +71,19 @@ def test_the_examples_of_the_page_print_what_it_says():
         with contextlib.redirect_stdout(printed):
             exec(compile(code, str(PAGE), "exec"), {})
         assert printed.getvalue().split() == wanted.split()
+
+
+def test_auctions_of_a_data_frame():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"worth": [0.5, None, 0.7], "price": [3, 4, 5], "click": [0, 1, 1]})
+    with pytest.warns(UserWarning, match="1 of 3 rows"):
+        log = Auctions.from_frame(frame, values="worth")
+    assert (log.values.tolist(), log.prices.tolist(), log.clicks.tolist()) == ([0.5, 0.7], [3.0, 5.0], [0.0, 1.0])
+    with pytest.raises(DataError, match="first row 2"):
+        Auctions.from_frame(frame, values="worth", missing="refuse")
+    with pytest.raises(DataError, match="no column 'value'"):
+        Auctions.from_frame(frame)
+    with pytest.raises(InputError, match="'fill' is not known"):
+        Auctions.from_frame(frame, values="worth", missing="fill")
+    with pytest.raises(DataError, match="not all numbers"):
+        Auctions.from_frame(frame.assign(worth=["a", "b", "c"]), values="worth")

@@ -180,7 +180,7 @@ def test_every_scenario_is_built_by_name():
 
 @pytest.mark.slow
 def test_the_example_of_the_page_on_problems_runs():
-    page = (Path(__file__).parents[2] / "docs" / "problems.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "guides" / "problems.md").read_text(encoding="utf-8")
     (code,) = re.findall(r"```python\n([^`]*)```", page)
     played = {}
     exec(compile(code, "problems.md", "exec"), played)

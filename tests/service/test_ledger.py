@@ -11,8 +11,10 @@ import time
 import pytest
 
 from longterm import Ledger
+from longterm.calibration import ExcessHold
+from longterm.calibration.holds import HoldState
 from longterm.errors import DatabaseError, InputError, OutOfBudgetError
-from longterm.service.ledger import Balance
+from longterm.service.accounts import Balance
 from longterm.storage.database import Database
 
 DAY = 86_400 * 10**6
@@ -228,6 +230,99 @@ def test_the_theorem_on_random_schedules(ledger, seed):
         assert balance.spent <= limit + excess[name]
 
 
+# --- calibrated holds -----------------------------------------------------------------------------------------
+
+
+def test_calibrated_holds_by_hand(tmp_path):
+    """Two costs of warm-up: h = .9 c₁ = 36, then h + ½((20 − 36)₊ − .1·20) = 35; after that steps of a half."""
+    rule = ExcessHold(share=0.1, step=0.5, warm_up=2)
+    with Ledger.open(tmp_path / "s.db", holds=rule, durability="relaxed") as ledger:
+        ledger.add_account("a", 1000)
+        assert ledger.hold("a", 100, "1", group="m") == 100
+        ledger.settle("1", 40)
+        assert ledger.hold("a", 100, "2", group="m") == 100
+        ledger.settle("2", 20)
+        assert ledger.hold("a", 100, "3", group="m") == 35
+        assert ledger.hold("a", 100, "3", group="m") == 35
+        assert ledger.hold("a", 30, "4", group="m") == 30
+        assert ledger.hold("a", 100, "5", group="other") == 100
+        assert ledger.hold("a", 100, "6") == 100  # no group: exactly the amount
+        assert ledger.balance("a") == Balance(1000, 60, 265)
+        ledger.settle("3", 75)  # 35 + ½(75 − 35 − 7.5) = 51.25
+        with Ledger.open(tmp_path / "s.db", holds=rule) as other:  # another process
+            assert other.hold("a", 100, "7", group="m") == 52
+        with pytest.raises(DatabaseError, match="share"):
+            Ledger.open(tmp_path / "s.db", holds=ExcessHold(share=0.2, step=0.5, warm_up=2))
+    with pytest.raises(InputError, match="holds"):
+        Ledger.open(tmp_path / "t.db", holds="small")
+
+
+def test_a_reserve_by_hand(tmp_path):
+    with Ledger.open(tmp_path / "s.db", holds=ExcessHold(0.5, 1.0, warm_up=1), durability="relaxed") as ledger:
+        ledger.add_account("a", 100, reserve=30)
+        ledger.hold("a", 100, "1", group="m")
+        ledger.settle("1", 20)  # the hold is 10 from now on
+        assert ledger.hold("a", 60, "2", group="m") == 10
+        assert ledger.hold("a", 50, "3", group="m") == 10  # 20 spent, 110 at most are open, of 130
+        with pytest.raises(OutOfBudgetError) as refused:
+            ledger.hold("a", 1, "4", group="m")
+        assert refused.value.available == 0
+        ledger.report("2", 25)
+        ledger.settle("2", 60)
+        ledger.settle("3", 50)
+        assert ledger.balance("a") == Balance(100, 130, 0)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("reserve", [None, 0, 150])
+def test_the_theorem_with_calibrated_holds(tmp_path, seed, reserve):
+    """Spend ≤ limit + Σ (cost − hold)₊ over the requests open at the last admission, and ≤ limit + reserve."""
+    dice, limit = random.Random(seed), 2000
+    with Ledger.open(tmp_path / "s.db", holds=ExcessHold(0.05, 0.3, warm_up=3), durability="relaxed") as ledger:
+        ledger.add_account("a", limit, reserve=reserve)
+        open_requests, excess = {}, 0
+        for k in range(160):
+            if open_requests and (len(open_requests) > 7 or dice.random() < 0.4):
+                key = dice.choice(list(open_requests))
+                ledger.settle(key, open_requests.pop(key)[0])
+                continue
+            largest = dice.randrange(40, 200)
+            cost = dice.choice([largest, dice.randrange(1 + largest // 8), dice.randrange(1 + largest // 8)])
+            try:
+                held = ledger.hold("a", largest, str(k), group=dice.choice("mn"))
+            except OutOfBudgetError:
+                continue
+            open_requests[str(k)] = cost, held
+            excess = sum(max(cost - held, 0) for cost, held in open_requests.values())
+            balance = ledger.balance("a")
+            assert balance.spent + balance.held <= limit
+        for key, (cost, _) in open_requests.items():
+            ledger.settle(key, cost)
+        spent = ledger.balance("a").spent
+        assert spent <= limit + excess
+        assert reserve is None or spent <= limit + reserve
+        assert spent > limit - 400  # money was not left unused
+
+
+def test_late_costs_keep_the_excess_within_its_bound():
+    """Σ (cost − hold)₊ ≤ ε Σ cost + C/η + D·C, with D costs between a hold and its cost."""
+    dice, rule, worst = random.Random(3), ExcessHold(0.05, 0.1, warm_up=20), 0.0
+    for late in (0, 3, 10):
+        state, waiting, excess, costs = HoldState(), [], 0.0, 0.0
+        for t in range(3000):
+            held = rule.amount(state, 1.0)
+            cost = 1.0 if (t // 200) % 3 == 0 or dice.random() < 0.02 else dice.random() * 0.2
+            waiting.append((cost, held))
+            if len(waiting) > late:
+                cost, held = waiting.pop(0)
+                state = rule.after(state, cost, None if held == 1.0 else held)
+                excess, costs = excess + max(cost - held, 0.0), costs + cost
+        bound = 0.05 * costs + 1.0 / 0.1 + late
+        worst = max(worst, excess / bound)
+        assert excess <= bound
+    assert worst > 0.4  # the bound is not empty
+
+
 # --- leases ---------------------------------------------------------------------------------------------------
 
 
@@ -339,7 +434,7 @@ def test_killed_processes_leave_no_hold_beyond_its_time(tmp_path):
 
 
 def test_closed_holds_are_deleted_after_a_week(ledger, clock, monkeypatch):
-    monkeypatch.setattr("longterm.service.ledger.PRUNE_EVERY", 10)
+    monkeypatch.setattr("longterm.service.ledger_rows.PRUNE_EVERY", 10)
     ledger.add_account("a", 1000)
     for k in range(100):
         ledger.hold("a", 1, str(k))

@@ -1,4 +1,4 @@
-"""The example in docs/live.md prints what it says it prints, and the figures there are those of the tests."""
+"""The example in docs/guides/live.md prints what it says it prints, and the figures there are those of the tests."""
 
 import contextlib
 import io
@@ -12,7 +12,7 @@ from longterm.problems import late_reversal
 from longterm.theory import gradient_bound_under_delay, lemma_5_delayed
 from longterm.theory.schedules import ConvexSchedule
 
-PAGE = (Path(__file__).parents[2] / "docs" / "live.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "guides" / "live.md").read_text(encoding="utf-8")
 
 
 def test_the_example_runs(tmp_path, monkeypatch):

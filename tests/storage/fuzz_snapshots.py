@@ -162,7 +162,6 @@ KINDS = {
     "mixed": Linear("a-ftrl", 6, scales="mixed"),
     "mixed, regression": Linear("a-ftrl", 5, regression=True, scales="mixed"),
     "mixed, within a bound": Linear("a-ftrl", 6, scales="mixed", intercept_bound=1.0),
-    "priced": Linear("a-ftrl", 6, scales="priced"),
     "mixed penalised-ftrl": Linear("penalised-ftrl", 6, scales="mixed", max_features=2),
     "scaled": Linear("a-ftrl", 6, scale_features=True),
     "scaled, sparse": Linear("a-ftrl", 40, sparse=True, scale_features=True),

@@ -156,7 +156,7 @@ def test_the_mixture_has_another_form(tmp_path, mixed_file, name, dtype, shape):
     "settings",
     [
         {"scales": "one"},
-        {"scales": "priced", "rule": "penalised-ftrl"},
+        {"scales": "unheard of"},
         {"offset": "mean"},
         {"offset": "none"},
         {"offset": "unheard of"},

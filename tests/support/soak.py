@@ -515,7 +515,7 @@ def soak(seconds: float, seed: int = 0) -> list[Line]:
 
 
 def table(lines: list[Line]) -> str:
-    """For a terminal, and for docs/what_survives.md."""
+    """For a terminal, and for docs/benchmarks/what_survives.md."""
     head = f"{'what was tried':<50}{'times':>9}{'acknowledged':>14}{'lost':>6}{'crashes':>9}{'wrong errors':>14}"
     rows = [
         f"{one.what:<50}{one.tried:>9,}{one.acknowledged:>14,}{one.lost:>6}{one.crashed:>9}{one.wrong:>14}"

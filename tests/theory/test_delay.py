@@ -160,7 +160,7 @@ def test_strong_convexity_adds_its_share():
 
 
 def test_steps_for_the_delay_have_no_excess_terms():
-    """e_t ≤ 0 for every β ≤ 2/3: below t = 12 by looking (it is monotone in τ from 2τ ≥ t on), then by docs/live.md."""
+    """e_t ≤ 0 for every β ≤ 2/3: below t = 12 by trial (monotone in τ from 2τ ≥ t on), then by docs/proofs/delay.md."""
     facts = constants(strong_convexity=0.0, loss_gradient_bound=1.0)
     for delay in (*range(1, 8), 30, 300):
         G = gradient_bound_under_delay(1.0, delay)

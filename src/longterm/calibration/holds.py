@@ -4,22 +4,23 @@ A hold h is set before the cost c is known. `ExcessHold` moves h ← h + η((c �
 
     Σ (c_t − h_t)₊ = ε Σ c_t + (h_{T+1} − h_1)/η ≤ ε Σ c_t + (C − h_1)/η,
 
-with C the largest cost: the costs exceed their holds by a share ε of the money, on average, and no more.
+with C the largest cost: the costs exceed their holds by a share ε of the money, on average, and no more. With late
+costs (c − h)₊ is that of the hold which the request had, and D·C is added if D costs come while a request is open.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable
-from dataclasses import astuple, dataclass, field
-from typing import Any, Self
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Self
 
 from longterm import _validate as validate
 from longterm._display import ReprMixin
 from longterm.errors import InputError
 
 
-@dataclass
-class _Account:
+class HoldState(NamedTuple):
     """One key's hold, its number of costs, Σ cost, Σ (cost − hold)₊ and the largest cost."""
 
     hold: float = 0.0
@@ -27,6 +28,11 @@ class _Account:
     costs: float = 0.0
     excess: float = 0.0
     largest: float = 0.0
+
+    def require_sound(self) -> None:
+        """Raise a ValueError unless a state from a file can be used."""
+        if type(self.settled) is not int or not all(0 <= number < math.inf for number in self):
+            raise ValueError("a hold is below 0 or not finite")
 
 
 @dataclass(repr=False)
@@ -57,7 +63,7 @@ class ExcessHold(ReprMixin):
     share: float = 0.02
     step: float = 0.1
     warm_up: int = 30
-    _accounts: dict[Hashable, _Account] = field(init=False, default_factory=dict)
+    _states: dict[Hashable, HoldState] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self.share = validate.positive_scalar("share", self.share)
@@ -66,6 +72,21 @@ class ExcessHold(ReprMixin):
             raise InputError("share", f"{self.share!r} is not below 1", "Give a share of the costs, 0.02 for example")
         if self.step > 1.0:
             raise InputError("step", f"{self.step!r} is above 1", "Give a step of at most 1")
+
+    # --- pure functions on the state of one key --------------------------------------------------------------
+
+    def amount(self, state: HoldState, largest: float) -> float:
+        """Return the amount to hold: the worst case until `warm_up` costs are known."""
+        return largest if state.settled < self.warm_up else min(state.hold, largest)
+
+    def after(self, state: HoldState, cost: float, held: float | None = None) -> HoldState:
+        """Return the state after a cost. `held` is the hold that the request had, if other costs came since."""
+        over = max(cost - (state.hold if held is None else held), 0.0)
+        step = max(self.step, 1.0 / (state.settled + 1))  # the first cost sets the hold, and steps do not increase
+        hold = max(state.hold + step * (over - self.share * cost), 0.0)
+        return HoldState(hold, state.settled + 1, state.costs + cost, state.excess + over, max(state.largest, cost))
+
+    # --- many keys --------------------------------------------------------------------------------------------
 
     def predict(self, key: Hashable, largest: float | None = None) -> float:
         """Return the amount to hold for a request of this key.
@@ -77,49 +98,42 @@ class ExcessHold(ReprMixin):
         largest : float, optional
             The worst case. It is held until `warm_up` costs are known. Needed before the first cost.
         """
-        worst = None if largest is None else validate.non_negative_scalar("largest", largest)
-        account = self._accounts.get(key)
-        if account is None or account.settled < self.warm_up:
-            if worst is not None:
-                return worst
-            if account is None:
-                raise InputError("largest", f"is missing, and no cost of {key!r} is known", "Give the worst case")
-            return max(account.hold, account.largest)
-        return account.hold if worst is None else min(account.hold, worst)
+        state = self._states.get(key)
+        if largest is not None:
+            return self.amount(state or HoldState(), validate.non_negative_scalar("largest", largest))
+        if state is None:
+            raise InputError("largest", f"is missing, and no cost of {key!r} is known", "Give the worst case")
+        return state.hold if state.settled >= self.warm_up else max(state.hold, state.largest)
 
-    def update(self, key: Hashable, cost: float) -> None:
-        """Take the cost that a request of this key had."""
+    def update(self, key: Hashable, cost: float, held: float | None = None) -> None:
+        """Take the cost that a request of this key had, and its hold if other costs came since."""
         paid = validate.non_negative_scalar("cost", cost)
-        account = self._accounts.setdefault(key, _Account())
-        over = max(paid - account.hold, 0.0)
-        step = max(self.step, 1.0 / (account.settled + 1))  # the first cost sets the hold, and steps do not increase
-        account.hold += step * (over - self.share * paid)
-        account.settled += 1
-        account.costs += paid
-        account.excess += over
-        account.largest = max(account.largest, paid)
+        self._states[key] = self.after(self._states.get(key, HoldState()), paid, held)
 
     def excess(self, key: Hashable) -> float:
         """Return Σ (cost − hold)₊ of a key."""
-        return self._accounts[key].excess if key in self._accounts else 0.0
+        return self._states[key].excess if key in self._states else 0.0
 
     def bound(self, key: Hashable) -> float:
         """Return the limit of `excess` that holds on every sequence: ε Σ cost + (largest cost)/η.
 
         Steps decrease from 1 to η, so Σ (h_{t+1} − h_t)/η_t ≤ h_{T+1}/η_T by summation by parts.
         """
-        account = self._accounts.get(key)
-        return 0.0 if account is None else self.share * account.costs + account.largest / self.step
+        state = self._states.get(key)
+        return 0.0 if state is None else self.share * state.costs + state.largest / self.step
+
+    def settings(self) -> dict[str, float]:
+        """Return the settings, for JSON."""
+        return {"share": self.share, "step": self.step, "warm_up": self.warm_up}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings and the state as plain numbers, for JSON. Keys are texts, numbers or tuples of them."""
-        accounts = [[key, *astuple(account)] for key, account in self._accounts.items()]
-        return {"share": self.share, "step": self.step, "warm_up": self.warm_up, "accounts": accounts}
+        return {**self.settings(), "accounts": [[key, *state] for key, state in self._states.items()]}
 
     @classmethod
     def from_dict(cls, saved: dict[str, Any]) -> Self:
         """Return the holds that `to_dict` saved."""
         holds = cls(saved["share"], saved["step"], saved["warm_up"])
         for key, *values in saved["accounts"]:
-            holds._accounts[tuple(key) if isinstance(key, list) else key] = _Account(*values)
+            holds._states[tuple(key) if isinstance(key, list) else key] = HoldState(*values)
         return holds

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from longterm.calibration.certificates import Bound
-from longterm.errors import InputError
+from longterm.errors import InputError, missing_extra
 
 
 class Settled(NamedTuple):
@@ -41,7 +41,7 @@ def plot_coverage(
         try:
             import matplotlib.pyplot as plt
         except ImportError as error:
-            raise ImportError("figures need matplotlib: pip install 'longterm[experiments]'") from error
+            raise missing_extra("figures need Matplotlib", "experiments") from error
         _, axes = plt.subplots(3, 1, figsize=(7, 7), sharex=True, layout="constrained")
     covered = np.array([one.covered for one in history], dtype=np.float64)
     widths = np.array([one.width for one in history])

@@ -21,7 +21,7 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 from longterm import __version__
-from longterm.errors import LongtermError, did_you_mean
+from longterm.errors import LongtermError, did_you_mean, missing_extra
 
 MAX_WIDTH = 110
 """Columns of help texts."""
@@ -191,7 +191,7 @@ def _tyro() -> Any:
     try:
         return import_module("tyro")
     except ImportError as error:
-        raise ImportError(f"the command line needs {error.name}: pip install 'longterm[experiments]'") from error
+        raise missing_extra(f"the command line needs {error.name}", "experiments") from error
 
 
 def _complain(message: str) -> int:

@@ -10,6 +10,7 @@ from typing import Annotated
 import tyro
 
 from longterm.cli.backend import BackendOptions
+from longterm.cli.options import NameList, OptionalInt
 from longterm.experiments.arena import Preference, arena_of, league, run_arena
 from longterm.experiments.arena.execute import with_learners
 from longterm.experiments.arena.league import Violation
@@ -43,11 +44,11 @@ class ArenaCommand:
 
     out: Path = Path("arena")
     """The folder for the matches, the tables and the page."""
-    learners: tuple[str, ...] = ()
+    learners: NameList = ()
     """Only these, each with its parameters: "aogd beta=0.5", or module:function. Left out: the whole catalogue."""
-    add: tuple[str, ...] = ()
+    add: NameList = ()
     """Learners to add, mine:build for example, to those in the folder, else to the whole catalogue."""
-    problems: tuple[str, ...] = ()
+    problems: NameList = ()
     """Only these, each with its parameters. Left out: the whole catalogue."""
     rounds: int = ROUNDS
     """T, the number of rounds."""
@@ -55,7 +56,7 @@ class ArenaCommand:
     """The number of random sequences."""
     league: League = "static"
     """static: problems with one best decision; drift: problems whose best decision moves."""
-    held_out: int | None = None
+    held_out: OptionalInt = None
     """A seed for held-out variants of the problems and held-out sequences, which no tuning has used."""
     weight: float = 0.5
     """The weight of violation in the score: 0 ranks by regret only, 1 by violation only."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from longterm import _validate as validate
+from longterm.cli.options import OptionalInt, OptionalStr
 from longterm.experiments import Backend
 
 
@@ -12,13 +13,13 @@ from longterm.experiments import Backend
 class BackendOptions:
     """Workers and their backend."""
 
-    workers: int | None = None
+    workers: OptionalInt = None
     """Processes on this machine. Left out: one for each core."""
     backend: str = "loky"
     """loky: processes on this machine; dask: a cluster; or a name that was registered with joblib."""
-    scheduler: str | None = None
+    scheduler: OptionalStr = None
     """Address of the Dask scheduler, tcp://host:8786 for example (with --backend dask)."""
-    register: str | None = None
+    register: OptionalStr = None
     """A function that registers another backend with joblib first, for example ray.util.joblib:register_ray."""
 
     @property

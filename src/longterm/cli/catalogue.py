@@ -11,6 +11,7 @@ from typing import Any, get_type_hints
 import docstring_parser
 import tyro
 
+from longterm.cli.options import NameList
 from longterm.experiments.catalogue import find_learner, find_problem, learners, problems
 from longterm.experiments.entries import Entry
 from longterm.experiments.parameter_types import describe_type
@@ -25,8 +26,8 @@ class CatalogueCommand:
       longterm catalogue aogd mahdavi_ogd
     """
 
-    names: tyro.conf.Positional[tuple[str, ...]] = ()
-    """Names of learners or problems. Left out: all of them."""
+    names: tyro.conf.Positional[NameList] = ()
+    """NameList of learners or problems. Left out: all of them."""
 
     def run(self) -> None:
         """Print the entries."""

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import tyro
 
+from longterm.cli.options import NameList
 from longterm.data import DATA_SETS, cache_folder, fetch, find, path
 from longterm.errors import InputError
 
@@ -41,8 +42,8 @@ class FetchAction:
       longterm data fetch ijcnn1 covtype
     """
 
-    names: tyro.conf.Positional[tuple[str, ...]]
-    """Names from `longterm data list`."""
+    names: tyro.conf.Positional[NameList]
+    """NameList from `longterm data list`."""
 
     def run(self) -> None:
         """Print the paths."""
@@ -58,8 +59,8 @@ class PathAction:
       longterm data path ijcnn1
     """
 
-    names: tyro.conf.Positional[tuple[str, ...]]
-    """Names from `longterm data list`."""
+    names: tyro.conf.Positional[NameList]
+    """NameList from `longterm data list`."""
 
     def run(self) -> None:
         """Print the paths."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 import sys
 import textwrap
 from collections.abc import Sequence
@@ -11,17 +12,24 @@ from pathlib import Path
 from longterm._display import TextTable
 from longterm.experiments import Result
 
-WIDTH = 118
+MAX_WIDTH = 118
 """Characters in a line of a remark."""
+
+
+def terminal_width() -> int | None:
+    """Return the columns of the terminal; None if the output goes to a file or a pipe."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def result_table(result: Result) -> str:
     """Return the last round of each curve, mean ± standard deviation, and the remarks."""
     columns = [measure.removesuffix("_violation").replace("_", "-") for measure in result.measures]
     rows = [(curve.name, *(curve.last(measure) for measure in result.measures)) for curve in result.curves]
-    lines = [str(TextTable(("", *columns), rows, title=result.title))]
+    width = terminal_width()
+    lines = [TextTable(("", *columns), rows, title=result.title).to_text(width)]
+    fill = textwrap.TextWrapper(min(width or MAX_WIDTH, MAX_WIDTH), initial_indent="  ", subsequent_indent="    ")
     for remark in result.remarks:
-        lines += textwrap.wrap(f"{remark.verdict}: {remark.text}", WIDTH, initial_indent="  ", subsequent_indent="    ")
+        lines += fill.wrap(f"{remark.verdict}: {remark.text}")
     return "\n".join(lines) + "\n"
 
 

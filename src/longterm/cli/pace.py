@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import tyro
 
+from longterm.cli.options import OptionalFile, OptionalFloat, OptionalStr
 from longterm.errors import InputError
 from longterm.pacing import Auctions, DualMirrorDescent, PriceHistory, best_in_hindsight, play, synthetic_auctions
+from longterm.pacing.auctions import Missing
 from longterm.pacing.base import Pacer
 from longterm.pacing.planned import PlannedMirrorDescent
 
@@ -27,15 +28,17 @@ class PaceCommand:
       longterm pace --auctions 5000
     """
 
-    log: tyro.conf.Positional[Path | None] = None
+    log: tyro.conf.Positional[OptionalFile] = None
     """A CSV file with a header. Left out: synthetic auctions."""
     values: str = "value"
     """The column of the values of requests."""
     prices: str = "price"
     """The column of the market prices."""
-    clicks: str | None = None
+    clicks: OptionalStr = None
     """The column of clicks. Left out: click, if there is one."""
-    budget: float | None = None
+    missing: Missing = "drop"
+    """Rows with an empty cell: drop leaves them out with a warning, refuse stops."""
+    budget: OptionalFloat = None
     """The budget, in the units of the prices. Left out: --share of their sum."""
     share: float = 0.125
     """The budget as a share of the total price."""
@@ -49,7 +52,9 @@ class PaceCommand:
         if self.log is None:
             auctions, name = synthetic_auctions(self.auctions, self.seed), "Synthetic auctions"
         else:
-            auctions = Auctions.from_csv(self.log, values=self.values, prices=self.prices, clicks=self.clicks)
+            auctions = Auctions.from_csv(
+                self.log, values=self.values, prices=self.prices, clicks=self.clicks, missing=self.missing
+            )
             name = str(self.log)
         if len(auctions) < 2:
             raise InputError("log", f"has {len(auctions)} auctions", "Give at least two: the first tenth is not played")

@@ -11,6 +11,7 @@ from typing import Annotated
 import tyro
 
 from longterm.cli.backend import BackendOptions
+from longterm.cli.options import NameList, OptionalFloat, OptionalInt
 from longterm.cli.output import result_table, write_report
 from longterm.engines.selection import EngineChoice
 from longterm.errors import InputError, did_you_mean
@@ -42,19 +43,19 @@ class ReproduceCommand:
       longterm reproduce ijcnn1 --learners convex-a-ogd convex-ogd --out results-2
     """
 
-    experiments: tyro.conf.Positional[tuple[str, ...]]
+    experiments: tyro.conf.Positional[NameList]
     """One or more of dsm, ijcnn1, covtype, sample, all."""
     sequences: int = 10
     """The number of random sequences."""
-    rounds: int | None = None
+    rounds: OptionalInt = None
     """T. Left out: as in the paper, 1000 or the number of rows."""
     beta: float = BETA
     """A-OGD's trade-off in (0, 1): larger favours the constraint, smaller (down to 1/2) the regret."""
-    rho: float | None = None
+    rho: OptionalFloat = None
     """The budget of sparse classification. Left out: 30 % of the offline solution's coefficients are non-zero."""
     engine: EngineChoice = "auto"
     """numpy, jax, or auto: jax if it is installed and the runs are long."""
-    learners: tuple[str, ...] = ()
+    learners: NameList = ()
     """Only these curves: convex-a-ogd, strongly-convex-a-ogd, convex-ogd, convex-mirror-prox, …"""
     out: Path = Path("results")
     """The folder for one result folder per experiment and report.html."""

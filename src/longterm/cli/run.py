@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import tyro
 
 from longterm.cli.backend import BackendOptions
+from longterm.cli.options import IntList, NameList, OptionalFile, OptionalFolder, OptionalInt, OptionalStr
 from longterm.cli.output import result_table, write_report
 from longterm.engines.selection import EngineChoice
 from longterm.errors import InputError
@@ -36,29 +37,29 @@ class RunCommand:
       longterm run --add mine:build --out results/dsm
     """
 
-    spec: tyro.conf.Positional[Path | None] = None
-    """A TOML file (docs/experiments.md shows one), or the manifest.json of a result folder."""
-    problem: str | None = None
+    spec: tyro.conf.Positional[OptionalFile] = None
+    """A TOML file (docs/guides/experiments.md shows one), or the manifest.json of a result folder."""
+    problem: OptionalStr = None
     """For example "doubly_stochastic size=5"."""
-    learners: tuple[str, ...] = ()
+    learners: NameList = ()
     """For example aogd "mahdavi_ogd multipliers=each name='Convex OGD'"."""
-    add: tuple[str, ...] = ()
+    add: NameList = ()
     """Learners to add to those of the file, or of the folder that --out names. Finished runs are not repeated."""
-    rounds: int | None = None
+    rounds: OptionalInt = None
     """T. Left out: as in the file, else the number of rows of the data set."""
-    sequences: int | None = None
+    sequences: OptionalInt = None
     """The number of random sequences, with the seeds 0, 1, …. Left out: as in the file, else 10."""
-    seeds: tuple[int, ...] = ()
+    seeds: IntList = ()
     """The seeds of the sequences, instead of --sequences."""
-    record: int | None = None
+    record: OptionalInt = None
     """About how many rounds are recorded. Left out: as in the file, else 40."""
-    engine: EngineChoice | None = None
+    engine: Annotated[EngineChoice | None, tyro.conf.arg(help_behavior_hint="")] = None
     """numpy, jax, or auto: jax if it is installed, the runs are long and all parts belong to this library."""
-    name: str | None = None
+    name: OptionalStr = None
     """The name of the experiment."""
-    title: str | None = None
+    title: OptionalStr = None
     """The title of its figures. Left out: the name, else the problem."""
-    out: Path | None = None
+    out: OptionalFolder = None
     """The result folder. Left out: the folder of a manifest.json that is run without changes, else results/NAME."""
     report: bool = True
     """Draw the figures and write report.html."""

@@ -19,13 +19,13 @@ from longterm._arrays import FloatArray
 from longterm.decisions.choice import require_rewards
 from longterm.decisions.chooser import Chooser
 from longterm.decisions.text import WordHash
-from longterm.errors import InputError, TokenError
+from longterm.errors import InputError, TokenError, missing_extra
 
 try:
     from litellm.integrations.custom_logger import CustomLogger
     from litellm.types.router import CustomRoutingStrategyBase
 except ImportError:
-    raise ImportError("longterm.compat.litellm_router needs LiteLLM: pip install 'longterm[litellm]'") from None
+    raise missing_extra("longterm.compat.litellm_router needs LiteLLM", "litellm") from None
 
 _LISTS = (
     "callbacks",

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from longterm.errors import missing_extra
+
 try:
     from skl2onnx import update_registered_converter
     from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType, guess_proto_type
@@ -15,7 +17,7 @@ try:
     )
     from skl2onnx.proto import onnx_proto
 except ImportError as error:
-    raise ImportError("longterm.compat.onnx needs skl2onnx: pip install 'longterm[onnx]'") from error
+    raise missing_extra("longterm.compat.onnx needs skl2onnx", "onnx") from error
 
 from longterm.linear_model import (
     BudgetLinearClassifier,

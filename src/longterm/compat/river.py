@@ -18,16 +18,17 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import expit
 
+from longterm.errors import InputError, missing_extra
+
 try:
     from river import base
     from river.conf.interval import Interval
     from river.utils import dataframe
 except ImportError as error:
-    raise ImportError("longterm.compat.river needs river: pip install 'longterm[river]'") from error
+    raise missing_extra("longterm.compat.river needs river", "river") from error
 
 from longterm._arrays import FloatArray
 from longterm.calibration import Intervals
-from longterm.errors import InputError
 from longterm.linear_model.evolving import EvolvingLinearLearner
 
 __all__ = ["BudgetLinearClassifier", "BudgetLinearRegressor", "OnlineConformal"]

@@ -117,7 +117,8 @@ class ElasticNetProx(PenaltyProx):
     def least_weight(self, slope: Array, curvature: Array) -> Array:
         # Let V₁ and V₂ be the sum and the sum of squares of the n largest |z_k|. If exactly these coordinates are
         # non-zero, the ν with g = 0 solves (l2/2)κν² + aκν = C with κ = n l1² + 2ρ l2 and
-        # C = a l1 V₁ + (l2/2) V₂ − ρa². A wrong n gives a smaller ν, so the maximum over n is right (docs/aftrl.md).
+        # C = a l1 V₁ + (l2/2) V₂ − ρa². A wrong n gives a smaller ν, so the maximum over n is right
+        # (docs/proofs/aftrl.md).
         xp = namespace(slope)
         l1, l2, budget = self.constraint.l1, self.constraint.l2, self.constraint.budget
         a = as_column(curvature)

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from longterm._arrays import FloatArray
-from longterm.errors import DataError, InputError
+from longterm.errors import DataError, InputError, import_optional
 
 Missing = Literal["refuse", "drop", "fill"]
 MANY_VALUES = 50
@@ -140,10 +140,7 @@ def _encode(frame: Any, encoder: TableEncoder, name: str) -> FloatArray:
 
 def as_frame(frame: Any) -> Any:
     """Return a pandas frame with column names as text, from pandas or from an object with `to_pandas`."""
-    try:
-        pandas: Any = import_module("pandas")
-    except ImportError as error:
-        raise ImportError("tables need pandas: pip install 'longterm[experiments]'") from error
+    pandas: Any = import_optional("pandas", "tables need pandas", "experiments")
     frame = frame.to_pandas() if hasattr(frame, "to_pandas") else frame
     if not isinstance(frame, pandas.DataFrame):
         remedy = "Give a pandas or Polars frame; arrays go straight to a learner"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from scipy.sparse import csr_array
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
 from longterm.data.reading import open_text
-from longterm.errors import DataError
+from longterm.errors import DataError, import_optional
 
 REMEDY = "Get the file again, or convert it"
 
@@ -88,10 +87,7 @@ def parse_libsvm(path: Path, features: int | None = None) -> dict[str, NDArray[A
 
 
 def _parse(path: Path, features: int | None, limit: int | None) -> tuple[Any, FloatArray]:
-    try:
-        load: Any = import_module("sklearn.datasets").load_svmlight_file
-    except ImportError as error:
-        raise ImportError("LIBSVM files need scikit-learn: pip install 'longterm[linear]'") from error
+    load: Any = import_optional("sklearn.datasets", "LIBSVM files need scikit-learn", "linear").load_svmlight_file
     with open_text(path, limit) as stream:
         lines = _CountedLines(stream)
         try:

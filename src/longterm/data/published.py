@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,7 +15,7 @@ from longterm.data.cache import load_cached
 from longterm.data.locations import fetch
 from longterm.data.reading import open_text
 from longterm.data.registry import Arrays, DataSet, data_set
-from longterm.errors import DataError, InputError
+from longterm.errors import DataError, InputError, import_optional
 
 ADULT_COLUMNS = (
     "age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation", "relationship",
@@ -141,9 +140,6 @@ def parse_elec2(path: Path) -> dict[str, NDArray[Any]]:
 
 def _read_columns(path: Path, names: Sequence[str], **options: Any) -> Any:
     """Read a table with pandas. Its content is verified later by its hash."""
-    try:
-        pandas: Any = import_module("pandas")
-    except ImportError as error:
-        raise ImportError("tables need pandas: pip install 'longterm[experiments]'") from error
+    pandas: Any = import_optional("pandas", "tables need pandas", "experiments")
     with open_text(path) as stream:
         return pandas.read_csv(stream, names=list(names), index_col=False, keep_default_na=False, **options)

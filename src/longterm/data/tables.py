@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from typing import Any, get_args
@@ -16,7 +15,7 @@ from longterm.data.encoder import Missing, as_frame, fill_empty_cells, fit_encod
 from longterm.data.labelled import Labelled
 from longterm.data.libsvm import read_libsvm
 from longterm.data.reading import MAX_LINE, default_limit, open_text, too_large
-from longterm.errors import DataError, InputError, did_you_mean
+from longterm.errors import DataError, InputError, did_you_mean, import_optional
 
 LABEL_NAMES = ("label", "target", "class", "y")
 """The names of columns that are taken as labels by default."""
@@ -182,10 +181,7 @@ def read_file(
 
 def _read_frame(path: Path, limit: int | None) -> Any:
     suffixes = [suffix.lower() for suffix in path.suffixes]
-    try:
-        pandas: Any = import_module("pandas")
-    except ImportError as error:
-        raise ImportError("CSV and Parquet files need pandas: pip install 'longterm[experiments]'") from error
+    pandas: Any = import_optional("pandas", "CSV and Parquet files need pandas", "experiments")
     if suffixes[-1] in (".zip", ".zst", ".tar"):
         raise DataError(path, f"is a {suffixes[-1]} archive", "Decompress it, or use .gz, .bz2 or .xz")
     try:
@@ -207,10 +203,9 @@ def _read_frame(path: Path, limit: int | None) -> Any:
 
 def _read_parquet(path: Path, limit: int) -> Any:
     """Read a Parquet file after a look at its metadata. Text is read as categories, which repeat no values."""
-    try:
-        arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
-    except ImportError as error:
-        raise ImportError("Parquet files need pyarrow: pip install 'longterm[parquet]'") from error
+    arrow, parquet = (
+        import_optional(name, "Parquet files need pyarrow", "parquet") for name in ("pyarrow", "pyarrow.parquet")
+    )
     file = parquet.ParquetFile(path)
     metadata, schema = file.metadata, file.schema_arrow
     for field in schema:

@@ -1,6 +1,6 @@
 """Choose among actions under budgets: see the request, act, and learn from the outcome of the action alone.
 
-docs/decisions.md explains it; examples/routing.py routes language models with it.
+docs/guides/decisions.md explains it; examples/routing.py routes language models with it.
 """
 
 from longterm.decisions.beliefs import LinearBelief

@@ -45,7 +45,7 @@ from longterm.errors import (
 )
 from longterm.service.tokens import Token, require_key
 from longterm.storage.database import Durability
-from longterm.storage.replica import Replica, Stored
+from longterm.storage.replica import Metrics, Replica, Stored
 
 
 class Chooser(Stored[ChooserCopy]):
@@ -409,6 +409,31 @@ class Chooser(Stored[ChooserCopy]):
         """The actions that are not used any more."""
         in_use: Any = self._replica.look(lambda: self._replica.copy.in_use)
         return tuple(np.flatnonzero(~in_use).tolist())
+
+    def metrics(self) -> Metrics:
+        """Return figures for monitoring; those of money are by the name of a budget.
+
+        `plan` is the money that an even spender would have spent by now, `overshoot` the money spent above a cap.
+        """
+        figures: Metrics = self._replica.look(self._metrics)
+        return figures
+
+    def _metrics(self) -> Metrics:
+        copy, rule = self._replica.copy, self.rule
+        budgets, requests = rule.budget_set, copy.asked
+        limit, spent = budgets.limit(max(requests, 1)), copy.state.spent.value
+        share = 1.0 if rule.horizon is None else min(requests / rule.horizon, 1.0)
+        money = {
+            "spent": spent,
+            "held": np.maximum(copy.state.committed.value - spent, 0.0) * budgets.is_cap,
+            "limit": limit,
+            "plan": limit * share * (requests > 0),
+            "overshoot": np.maximum(spent - limit, 0.0) * budgets.is_cap,
+            "price": rule.prices(copy.state),
+        }
+        names = [budget.name for budget in budgets.budgets]
+        figures: Metrics = {"requests": requests, "open": len(copy.open), "refused": copy.counts.refused}
+        return figures | {key: dict(zip(names, value.tolist(), strict=True)) for key, value in money.items()}
 
     def find(self, choice: Choice | str) -> Choice:
         """Return the open choice that a text names, or raise a TokenError that says why there is none."""

@@ -21,8 +21,8 @@ from longterm._arrays import FloatArray
 from longterm.decisions.open_choices import decode_choice, encode_choice
 from longterm.decisions.primal_dual import PrimalDual, RuleState
 from longterm.decisions.primals import ActionOutcomes, OpenChoice
-from longterm.storage import database as sql
-from longterm.storage.database import Database, RoundRow, Statement
+from longterm.storage import schema as sql
+from longterm.storage.database import Database, RoundRow
 from longterm.storage.packing import (
     LARGEST_COUNT,
     StatePacker,
@@ -33,6 +33,7 @@ from longterm.storage.packing import (
     unpack,
     unpack_checked,
 )
+from longterm.storage.schema import Statement
 
 KIND = "chooser"
 SETTLED, SKIPPED, REFUSED = 1, 2, 3
@@ -76,6 +77,8 @@ class Counts(NamedTuple):
     """The number of actions, removed ones included."""
     removed: int = 0
     """A bit for each action: 1 if it is not used any more."""
+    refused: int = 0
+    """The requests for which no action was affordable."""
 
 
 class ChooserChange(NamedTuple):
@@ -242,6 +245,7 @@ class ChooserCopy:
         choice = choice._replace(epoch=epoch)
         counts, recent = self._counted((*expired, choice.round), 0)
         status = REFUSED if choice.action < 0 else sql.OPEN
+        counts = counts._replace(refused=counts.refused + (status == REFUSED))
         return ChooserChange(state, counts, recent, _encode_generator(self._rng), choice, status, now, key, expired)
 
     def expiring(self, now: float) -> tuple[int, ...]:
@@ -365,8 +369,7 @@ class ChooserCopy:
         """Become what the database holds. Raise ValueError, LookupError, TypeError or ArithmeticError if forged."""
         _, arrays = unpack_checked(state)
         actions = int(arrays["counts"][4])
-        is_extended = actions != self.rule.actions
-        if is_extended:
+        if actions != self.rule.actions:
             _require(self.rule.is_extendable and 1 <= actions <= MOST_ACTIONS, "the number of actions is absurd")
             self.use(self.rule.with_actions(actions))
         template = _small(self._start, self.generator)
@@ -378,6 +381,7 @@ class ChooserCopy:
         _require(counts.version == version, "the version is not the number of changes")
         _require(0 <= counts.lessons - counts.base < LESSONS_KEPT, "too many lessons are not learned")
         _require(0 <= counts.removed < 1 << actions, "an action that does not exist was removed")
+        _require(counts.refused <= asked, "more requests were refused than made")
         _require(small.round == asked + 1, "the number of requests is not that of the rounds")
         _decode_generator(self._rng, small.generator)
         with np.errstate(all="ignore"):
@@ -387,10 +391,21 @@ class ChooserCopy:
                 whole = self._learn(whole, lesson)
             if self.keys is not None:  # the first time; a check of the beliefs is expensive
                 self.rule.require_sound(whole)
-            choices, opened = self._choices(database, name, counts, asked, recent, is_extended=is_extended)
-            self._require_money(whole, choices)
-        self.open, self.opened, self.keys = choices, opened, None
+            touched = self._touched(counts, recent)
+            choices = self._read_choices(database, name, asked, touched)
+            if touched is None:
+                self._require_money(whole, [choice for choice, _ in choices.values() if choice])
+        if touched is None:
+            self.open = {number: choice for number, (choice, _) in choices.items() if choice}
+            self.opened = {number: opened for number, (_, opened) in choices.items()}
+        for number, (choice, opened) in choices.items():  # new ones are the last, so the order is kept
+            if choice is None:
+                self.open.pop(number, None)
+                self.opened.pop(number, None)
+            else:
+                self.open[number], self.opened[number] = choice, opened
         self.state, self.generator, self.counts, self.recent = whole, small.generator, counts, recent
+        self.keys = None
 
     def _beliefs(self, database: Database, name: str, counts: Counts) -> tuple[Any, list[OpenChoice]]:
         """Return beliefs, this copy's or the stored ones, and the lessons that they have not learned."""
@@ -410,36 +425,38 @@ class ChooserCopy:
         _require(all(lesson.outcomes is not None for lesson in lessons), "a lesson has no outcomes")
         return primal, lessons
 
-    def _choices(
-        self, database: Database, name: str, counts: Counts, asked: int, recent: array[int], *, is_extended: bool
-    ) -> tuple[dict[int, OpenChoice], dict[int, float]]:
-        """Return the open choices and the times of their requests. Only those touched since are read again."""
-        touched = counts.touched - self.counts.touched
-        if self.keys is None and 0 <= touched <= RECENT and not is_extended:
-            choices, opened = dict(self.open), dict(self.opened)
-            numbers = {recent[place % RECENT] for place in range(self.counts.touched, counts.touched)}
-            rows = [row for number in sorted(numbers) for row in database.rounds(sql.READ_ROUND, name, number)]
-            for number in numbers:
-                choices.pop(number, None)
-                opened.pop(number, None)
-            rows = [row for row in rows if row.status == sql.OPEN]
-        else:
-            choices, opened = {}, {}
+    def _touched(self, counts: Counts, recent: array[int]) -> set[int] | None:
+        """Return the choices that others have changed since the last read, or None if they are not known."""
+        is_known = self.keys is None and counts.actions == self.counts.actions
+        if not is_known or not 0 <= counts.touched - self.counts.touched <= RECENT:
+            return None
+        return {recent[place % RECENT] for place in range(self.counts.touched, counts.touched)}
+
+    def _read_choices(
+        self, database: Database, name: str, asked: int, numbers: set[int] | None
+    ) -> dict[int, tuple[OpenChoice | None, float]]:
+        """Return some choices, or all, with the times of their requests; None for closed ones."""
+        if numbers is None:
             rows = database.rounds(sql.READ_ROUNDS, name, 0, asked)
+        else:
+            rows = [row for number in sorted(numbers) for row in database.rounds(sql.READ_ROUND, name, number)]
+        _require(all(1 <= row.number <= asked for row in rows), "a choice has an absurd number")
+        found: dict[int, tuple[OpenChoice | None, float]] = dict.fromkeys(numbers or (), (None, 0.0))
         for row in rows:
-            _require(1 <= row.number <= asked, "a choice has an absurd number")
-            choices[row.number], opened[row.number] = self._choice_of(row), row.opened
-        return dict(sorted(choices.items())), opened
+            if row.status == sql.OPEN:
+                found.pop(row.number, None)  # the order is that of the rows
+                found[row.number] = self._choice_of(row), row.opened
+        return found
 
     def _choice_of(self, row: RoundRow) -> OpenChoice:
         choice = decode_choice(self.rule, row.content, refused=row.status == REFUSED)
         _require((choice.round, choice.epoch) == (row.number, row.epoch), "a choice has another number")
         return choice
 
-    def _require_money(self, state: RuleState, choices: dict[int, OpenChoice]) -> None:
+    def _require_money(self, state: RuleState, choices: list[OpenChoice]) -> None:
         """Raise a ValueError unless the commitments are the money spent on caps and held back for open choices."""
         is_cap = self.rule.budget_set.is_cap
-        held = [choice.bound for choice in choices.values() if choice.paid is None]
+        held = [choice.bound for choice in choices if choice.paid is None]
         expected = np.where(is_cap, state.spent.value + np.sum(held, axis=0), 0.0)
         error = np.abs(state.committed.value - expected)
         largest = np.maximum(np.abs(expected), self.rule.budget_set.limit(max(int(state.round) - 1, 1)))

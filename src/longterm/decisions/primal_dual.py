@@ -5,9 +5,9 @@ Round t, after the request is seen:
     λ_t from the dual;  p_t from the primal, for payoffs r(a) − ⟨λ_t, σĉ(a)⟩, over the affordable actions;  a_t ~ p_t;
     the primal learns its payoff *at λ_t*;  the dual gets σ(ĉ_t(a_t) − ρ).
 
-**Theorem** (Castiglioni, Celli and Kroer 2022; Slivkins et al. 2024; derived again in docs/decisions.md). Let E_P and
-E_D be the regrets of the two, valid after every round. Let rewards be in [0, 1], all budgets caps, one action free of
-cost and M = 1/ρ. Then
+**Theorem** (Castiglioni, Celli and Kroer 2022; Slivkins et al. 2024; derived again in docs/guides/decisions.md). Let
+E_P and E_D be the regrets of the two, valid after every round. Let rewards be in [0, 1], all budgets caps, one action
+free of cost and M = 1/ρ. Then
 
     i.i.d. requests:       E reward ≥ T·opt − (1/ρ + E_P + E_D)
     any fixed sequence:    E reward ≥ ρ·(reward of any fixed mixture) − (1/ρ + E_P + E_D)

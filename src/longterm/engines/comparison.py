@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,9 @@ from longterm._display import TextTable
 from longterm.engines.figure import draw
 from longterm.engines.sums import zero_rounding
 from longterm.engines.trace import MEASURES, Comparator, Trace, format_spread
-from longterm.errors import InputError
+from longterm.errors import InputError, import_optional
+from longterm.learners.base import Learner
+from longterm.theory.bounds import Bounds
 
 
 class Comparison(Mapping[str, Trace]):
@@ -23,6 +24,8 @@ class Comparison(Mapping[str, Trace]):
     ----------
     traces : mapping of str to Trace
         By the learner's name.
+    learners : mapping of str to Learner, optional
+        The learners by name, for their bounds in `plot`.
 
     Examples
     --------
@@ -41,8 +44,9 @@ class Comparison(Mapping[str, Trace]):
     1000
     """
 
-    def __init__(self, traces: Mapping[str, Trace]) -> None:
+    def __init__(self, traces: Mapping[str, Trace], learners: Mapping[str, Learner[Any]] | None = None) -> None:
         self._traces = dict(traces)
+        self._learners = dict(learners or {})
 
     def __getitem__(self, name: str) -> Trace:
         if name not in self._traces:
@@ -85,13 +89,15 @@ class Comparison(Mapping[str, Trace]):
             rows.append((name, *(format_spread(zero_rounding(values[-1:], scale)) for values in (first, *sums))))
         return TextTable(headings, rows)
 
-    def plot(self, comparator: Comparator | ArrayLike | None = None, *, axes: Any = None) -> Any:
+    def plot(self, comparator: Comparator | ArrayLike | None = None, *, bounds: bool = False, axes: Any = None) -> Any:
         """Draw all learners with Matplotlib: regret (or loss) and violation against the round.
 
         Parameters
         ----------
         comparator : Hindsight or array_like, optional
             As for `Trace.regret`. Without one the cumulative loss is drawn.
+        bounds : bool
+            Add the proved bound of each learner that has one, dotted, on logarithmic axes.
         axes : pair of matplotlib axes, optional
             The axes to draw into; left out, those of a new figure.
 
@@ -99,7 +105,20 @@ class Comparison(Mapping[str, Trace]):
         -------
         matplotlib.figure.Figure
         """
-        return draw(self, comparator, axes)
+        found = self._bounds() if bounds else {}
+        if bounds and not found:
+            what = "no learner of this comparison has a theorem here, or the comparison was loaded without its problem"
+            raise InputError("bounds", what, "Leave bounds out, or see learner.bound(problem, rounds).reason")
+        return draw(self, comparator, axes, found)
+
+    def _bounds(self) -> dict[str, Bounds]:
+        """Return the bounds at the recorded rounds of the learners that have a theorem."""
+        found = {
+            name: learner.bound(trace.problem, trace.rounds)
+            for name, learner in self._learners.items()
+            if (trace := self[name]).problem is not None
+        }
+        return {name: bounds for name, bounds in found.items() if bounds}
 
     def to_frame(self, comparator: Comparator | ArrayLike | None = None) -> Any:
         """Return a pandas data frame with one row for each learner, recorded round and member of the batch.
@@ -118,10 +137,7 @@ class Comparison(Mapping[str, Trace]):
 
 def frame(traces: Mapping[str, Trace], comparator: Comparator | ArrayLike | None) -> Any:
     """Return the long table of several traces."""
-    try:
-        pd: Any = import_module("pandas")
-    except ImportError as error:
-        raise ImportError("a data frame needs pandas: pip install 'longterm[experiments]'") from error
+    pd: Any = import_optional("pandas", "a data frame needs pandas", "experiments")
     parts = []
     for name, trace in traces.items():
         shape = trace.cumulative_loss.shape

@@ -19,7 +19,7 @@ from longterm._arrays import Array
 from longterm.engines.recorder import Recorder
 from longterm.engines.sums import Sums
 from longterm.engines.trace import Trace
-from longterm.errors import BrokenBoundError, InputError
+from longterm.errors import BrokenBoundError, InputError, missing_extra
 from longterm.learners.base import Learner
 from longterm.learners.feedback import observe
 from longterm.learners.feedback_check import BOUNDED, Limits, OnBrokenBound, require_match
@@ -32,7 +32,7 @@ try:
     from jax import lax
     from jax import numpy as jnp
 except ImportError as error:
-    raise ImportError("engine='jax' needs JAX: pip install 'longterm[jax]'") from error
+    raise missing_extra("engine='jax' needs JAX", "jax") from error
 
 from longterm.engines.device_records import DeviceRecords, row_size
 from longterm.engines.device_streams import DrawnBlock

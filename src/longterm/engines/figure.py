@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from importlib import import_module
+from collections.abc import Iterator, Mapping, Sequence
 from textwrap import shorten
 from typing import Any
 
@@ -11,6 +10,8 @@ from numpy.typing import ArrayLike
 
 from longterm._arrays import FloatArray
 from longterm.engines.trace import Comparator, Trace
+from longterm.errors import import_optional
+from longterm.theory.bounds import Bounds
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 """The palette of Okabe and Ito, distinguishable with colour blindness."""
@@ -20,12 +21,14 @@ MAX_CURVES_INSIDE, SHORT_NAME = 8, 26
 """With more curves, or longer names, the legend is below the panels."""
 
 
-def draw(traces: Mapping[str, Trace], comparator: Comparator | ArrayLike | None, axes: Any = None) -> Any:
-    """Draw the traces into a pair of axes, or into a new figure, and return the figure."""
-    try:
-        pyplot: Any = import_module("matplotlib.pyplot")
-    except ImportError as error:
-        raise ImportError("a figure needs Matplotlib: pip install 'longterm[experiments]'") from error
+def draw(
+    traces: Mapping[str, Trace],
+    comparator: Comparator | ArrayLike | None,
+    axes: Any = None,
+    bounds: Mapping[str, Bounds] | None = None,
+) -> Any:
+    """Draw the traces, and bounds by name, into a pair of axes, or into a new figure, and return the figure."""
+    pyplot: Any = import_optional("matplotlib.pyplot", "a figure needs Matplotlib", "experiments")
     curves = [curve for name, trace in traces.items() for curve in _curves(name, trace, comparator)]
     longest = max(len(name) for name, *_ in curves)
     below = axes is None and (len(curves) > MAX_CURVES_INSIDE or longest > SHORT_NAME)
@@ -42,6 +45,9 @@ def draw(traces: Mapping[str, Trace], comparator: Comparator | ArrayLike | None,
         }
         _line(left, rounds, first, style)
         _line(right, rounds, violation, style)
+    if bounds:
+        shown = [left, right] if comparator is not None else [right]
+        _draw_bounds(shown, bounds, [name for name, *_ in curves])
     left.set_ylabel("cumulative loss, Σ f_t(x_t)" if comparator is None else "regret")
     right.set_ylabel("violation, Σ g(x_t)")
     for panel in (left, right):
@@ -55,6 +61,22 @@ def draw(traces: Mapping[str, Trace], comparator: Comparator | ArrayLike | None,
     elif names:
         left.legend(handles, names, frameon=False, fontsize="small")
     return left.figure
+
+
+def _draw_bounds(panels: Sequence[Any], bounds: Mapping[str, Bounds], names: Sequence[str]) -> None:
+    """Draw bounds dotted in the colours of their learners: violation in the last panel, regret in another."""
+    for number, name in enumerate(names):
+        style = {"color": COLOURS[number % len(COLOURS)], "linestyle": ":", "linewidth": 1.0}
+        for panel in panels if name in bounds else ():
+            # A bound on the hard violation bounds the signed one.
+            wanted = ("signed_violation", "hard_violation") if panel is panels[-1] else ("regret",)
+            for measure in [one for one in wanted if one in bounds[name]][:1]:
+                panel.plot(bounds[name].rounds, bounds[name][measure], **style)
+    for panel in panels:
+        panel.set_xscale("log")
+        panel.set_yscale("symlog")
+        panel.set_ylim(bottom=1.5 * min(0.0, *(float(line.get_ydata().min()) for line in panel.lines)))
+        panel.set_title("dotted: proved bounds", fontsize="small")
 
 
 def _curves(

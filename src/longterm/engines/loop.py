@@ -184,7 +184,7 @@ def compare(
     except BaseException as error:
         error.trace = {name: runner.trace() for name, runner in runners.items()}  # type: ignore[attr-defined]
         raise
-    return Comparison({name: runner.trace() for name, runner in runners.items()})
+    return Comparison({name: runner.trace() for name, runner in runners.items()}, learners)
 
 
 @cache

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from longterm.errors import InputError, LongtermError
+from longterm.errors import InputError, LongtermError, import_optional
 
 LOCAL = "loky"
 LOST_WORKER_ERRORS = ("TerminatedWorkerError", "BrokenProcessPool", "KilledWorker")
@@ -126,10 +126,7 @@ def _register(where: str) -> None:
 @contextmanager
 def _dask_client(backend: Backend) -> Iterator[None]:
     """Connect to the Dask scheduler."""
-    try:
-        distributed: Any = import_module("distributed")
-    except ImportError as error:
-        raise ImportError("backend 'dask' needs distributed: pip install distributed") from error
+    distributed: Any = import_optional("distributed", "backend 'dask' needs distributed", "dask")
     if backend.scheduler is None:
         raise InputError("scheduler", "is missing", "Give the address of the Dask scheduler, tcp://host:8786")
     try:
@@ -142,7 +139,4 @@ def _dask_client(backend: Backend) -> Iterator[None]:
 
 
 def _joblib() -> Any:
-    try:
-        return import_module("joblib")
-    except ImportError as error:
-        raise ImportError("experiments need joblib: pip install 'longterm[experiments]'") from error
+    return import_optional("joblib", "experiments need joblib", "experiments")

@@ -14,6 +14,14 @@ NOISE_FLOOR_SHARE = 0.15
 """The noise floor explains mirror prox's regret if the two differ by at most this share."""
 
 
+PANELS = {
+    "dsm": ("1", "2", "signed violation"),
+    "ijcnn1": ("3, left", "4, left", "signed violation over logged rounds"),
+    "covtype": ("3, right", "4, right", "signed violation over logged rounds"),
+}
+"""The paper's figure of the regret, that of the violation, and the panel that corresponds to the latter."""
+
+
 def with_paper_remarks(result: Result) -> Result:
     """Return the result with remarks on the paper's claims added, if it is one of the paper's experiments."""
     if not any(curve.role == "paper" for curve in result.curves):  # a user's experiment may have any name
@@ -24,7 +32,15 @@ def with_paper_remarks(result: Result) -> Result:
         remarks = _on_budgets(result)
     else:
         return result
-    return replace(result, remarks=(*result.remarks, *remarks))
+    return replace(result, remarks=(*result.remarks, *_on_panels(result.name), *remarks))
+
+
+def _on_panels(name: str) -> Iterator[Remark]:
+    """Yield a remark that says which panel is which figure of the paper."""
+    if name in PANELS:
+        regret, violation, panel = PANELS[name]
+        text = f"On linear axes the panel of the regret is Figure {regret} of the paper, that of the {panel} Figure "
+        yield Remark("note", f"{text}{violation}.")
 
 
 def _on_doubly_stochastic(result: Result) -> Iterator[Remark]:

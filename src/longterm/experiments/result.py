@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import Any, Literal
 
 import numpy as np
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from longterm._arrays import FloatArray
 from longterm.engines.sums import ROUNDING_SHARE
+from longterm.errors import import_optional
 
 MEASURES = ("regret", "signed_violation", "hard_violation", "squared_violation", "long_term_violation")
 """The measures of every curve. `long_term_violation`, max_j Σ_t g_j(x_t), is the paper's own constraint."""
@@ -154,10 +154,7 @@ class Result:
         pandas.DataFrame
             Columns: curve, sequence (its seed), round, the measures, certified_gap.
         """
-        try:
-            pandas: Any = import_module("pandas")
-        except ImportError as error:
-            raise ImportError("frames need pandas: pip install 'longterm[experiments]'") from error
+        pandas: Any = import_optional("pandas", "a data frame needs pandas", "experiments")
         rounds, sequences = len(self.rounds), len(self.seeds)
         parts = [
             pandas.DataFrame(

@@ -38,7 +38,7 @@ def read_spec(path: str | Path) -> ExperimentSpec:
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(str(path), f"cannot be read ({error})", "Give a TOML file, or a manifest.json") from error
     except (ValueError, KeyError, TypeError, RecursionError) as error:  # of the parsers
-        remedy = "Correct it; docs/experiments.md shows one"
+        remedy = "Correct it; docs/guides/experiments.md shows one"
         raise InputError(str(path), f"is not a specification ({error})", remedy) from error
     try:
         return spec_of(table)
@@ -68,7 +68,7 @@ def spec_of(table: Mapping[str, Any]) -> ExperimentSpec:
     ((0, 1), {'size': 3})
     """
     if not isinstance(table, Mapping):
-        raise InputError("spec", "is not a table", "Give one; docs/experiments.md shows it")
+        raise InputError("spec", "is not a table", "Give one; docs/guides/experiments.md shows it")
     known = [one.name for one in fields(ExperimentSpec)]
     for key in table:
         if key not in known:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import warnings
 from functools import singledispatch
-from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
@@ -20,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm.constraints import Constraint, ElasticNetBudget, L2Budget, Maximum, PositiveSemidefinite, Stack
-from longterm.errors import InputError, LongtermError
+from longterm.errors import InputError, LongtermError, import_optional
 from longterm.hindsight.base import Solution, total_loss
 from longterm.hindsight.certificates import certified_gap
 from longterm.losses import (
@@ -40,10 +39,7 @@ from longterm.streams import Block
 
 def import_cvxpy() -> Any:
     """Return the module cvxpy, or raise ImportError with the extra to install."""
-    try:
-        return import_module("cvxpy")
-    except ImportError as error:
-        raise ImportError("this comparator needs cvxpy: pip install 'longterm[experiments]'") from error
+    return import_optional("cvxpy", "this comparator needs CVXPY", "experiments")
 
 
 def _unknown(argument: str, part: object) -> InputError:

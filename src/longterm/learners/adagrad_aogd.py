@@ -16,7 +16,7 @@ Guarantees (data-dependent: `bound(problem, rounds, state=trace.state)`), agains
     Σ_t max_j g_j(x_t)     ≤ (τ − 1) [g(x_1)]₊ + √( 2 (1/μ_τ + Σ_{t>τ} θ_t) (that + F T) ).
 
 For g_t that change, min(D, G_g R) stands for [g(x_1)]₊. Beforehand the first term is at most 2Δ√V_T + 6Δ²G_g²/θ_T,
-V_T = Σ ‖∇f_t(x_t)‖² (`docs/aftrl.md`). It can be worse than A-OGD: steps shrink with every long λ_t ∇g.
+V_T = Σ ‖∇f_t(x_t)‖² (`docs/proofs/aftrl.md`). It can be worse than A-OGD: steps shrink with every long λ_t ∇g.
 Not promised: feasibility in a single round, a small Σ [g(x_t)]₊.
 """
 

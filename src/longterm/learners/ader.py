@@ -20,7 +20,7 @@ class Ader(Tracker):
 
         Σ ⟨d_t, x_t − u_t⟩ ≤ 1.5 G' √(T(Δ² + 2ΔP)) + G'Δ √(T/8) (1 + 2 ln(k + 1)),   k = ⌊½ log₂(1 + 2P/Δ)⌋ + 1
 
-    Proof: `docs/drift.md`. The same bound holds after t < T rounds: no term grows when the last losses are 0.
+    Proof: `docs/proofs/drift.md`. The same bound holds after t < T rounds: no term grows when the last losses are 0.
 
     Parameters
     ----------

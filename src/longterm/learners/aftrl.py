@@ -23,7 +23,7 @@ the default is D²/(10F), and D²/(10R) with constants found online.
 Needs: a fixed constraint, and its prox on B. No horizon.
 Guarantees: O(√T + T^β) regret (strongly convex: O(log T + T^β)), O(T^{1−β/2}) for every Σ_t g_j(x_t) (signed). With
 constants found online they are data-dependent (`bound(problem, rounds, state=trace.state)`). Proofs and history:
-`docs/aftrl.md`, `docs/scales.md`.
+`docs/proofs/aftrl.md`, `docs/proofs/scales.md`.
 Not promised: feasibility in a single round, a small Σ [g(x_t)]₊, anything about streams that drift. z and Λ only
 accumulate; use `Restarted` for such streams.
 """

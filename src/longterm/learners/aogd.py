@@ -13,8 +13,8 @@ keeps every admissible φ between two quadratics (`theory.penalties`).
 Steps: Table 1 of the paper (`ConvexSchedule`, `StronglyConvexSchedule`), or any schedule.
 Needs: value and one subgradient of f_t and of g_t at x_t. No horizon, no projection onto {g ≤ 0}.
 Guarantees: Theorem 1, corrected (`theory.paper`), for any losses and any g_t against a comparator with g_t(x*) ≤ 0 in
-every round. Lemma 5 holds for any schedule that passes C1–C3, and with another φ (`docs/after_the_paper.md`). With one
-multiplier the bound is on the signed sum Σ_t max_j g_j(x_t), which is at least the paper's max_j Σ_t g_j(x_t).
+every round. Lemma 5 holds for any schedule that passes C1–C3, and with another φ (`docs/proofs/after_the_paper.md`).
+With one multiplier the bound is on the signed sum Σ_t max_j g_j(x_t), which is at least the paper's max_j Σ_t g_j(x_t).
 Not promised: feasibility in a single round.
 """
 

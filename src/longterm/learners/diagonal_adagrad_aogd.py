@@ -12,7 +12,7 @@ have large gradients, the others keep long steps. Where all are alike, it is `Ad
 worse than A-OGD, because the first steps are as wide as the set.
 Needs: a box; value and one subgradient of f_t and of g_t at x_t. No horizon.
 Guarantees: O(T^max(β, 1/2)) regret and O(T^{1−β/2}) for Σ g_t(x_t) (signed), for losses of an adversary and g_t that
-change, against x* with g_t(x*) ≤ 0 in every round (`docs/after_the_paper.md`).
+change, against x* with g_t(x*) ≤ 0 in every round (`docs/proofs/after_the_paper.md`).
 Not promised: feasibility in a single round, a small Σ [g(x_t)]₊.
 """
 

@@ -16,8 +16,8 @@ The queue sees the *new* point. Presets:
 Needs: the horizon; value and one subgradient of f_t and of every g_j^t at x_t.
 Guarantees: `theorem`: O(√T) regret; O(√T) for each Σ_t g_j^t(x_t) given a Slater point that is one in every round, else
 O(T^{3/4}); `theorem_with`: against windows of K rounds O(KT/V + √T) and O(√(VT)); `expected_theorem`: with points that
-are feasible and slack on average, constraint by constraint, O(√T) in expectation. Proofs: `docs/after_the_paper.md`.
-Not promised: anything about Σ [g_t(x_t)]₊.
+are feasible and slack on average, constraint by constraint, O(√T) in expectation. Proofs:
+`docs/proofs/after_the_paper.md`. Not promised: anything about Σ [g_t(x_t)]₊.
 """
 
 from __future__ import annotations

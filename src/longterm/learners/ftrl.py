@@ -10,7 +10,7 @@ With z_t the slopes of the losses' models up to round t, c the centre of B and a
   so far (`OnlineScale`), for eight radii at once (`ScaleMixture`), or from the errors of forecasts (`ForecastScale`).
 
 Since g itself is in the argmin, iterates under an ℓ1 budget are sparse, and neither ∇g nor condition C2 is needed.
-Everything in Λ_{t+1} is known before x_{t+1} is played, so for any scale (`docs/aftrl.md`)
+Everything in Λ_{t+1} is known before x_{t+1} is played, so for any scale (`docs/proofs/aftrl.md`)
 
     Σ Δf_t + Σ ⟨λ_t, g(x_t)⟩ ≤ P,     λ_t = Λ_t − Λ_{t−1},
 

@@ -6,7 +6,7 @@
 
 a_t is the curvature that x_t is chosen with. For given constants the published step is s = R/G_f, with which
 P ≤ (3/2) R G_f √T. For σ-strongly convex losses each loss is remembered by its quadratic model
-⟨∇f_s(x_s), x⟩ + (σ/2)‖x − x_s‖², and nothing else regularises. R = max ‖c − x‖ over B. Proofs: `docs/aftrl.md`.
+⟨∇f_s(x_s), x⟩ + (σ/2)‖x − x_s‖², and nothing else regularises. R = max ‖c − x‖ over B. Proofs: `docs/proofs/aftrl.md`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Hedged cuts: experts with several step sizes share one gradient and one cut (ours; see `docs/hedged_cuts.md`).
+"""Hedged cuts: experts with several step sizes share one gradient and one cut (ours; see `docs/proofs/hedged_cuts.md`).
 
 Experts k = 0 … K−1 have steps c_kΔ/√S_t, c_k = ½·4^{−k}, and one start; x_t = Σ_k p_{t,k} x^k_t is played. With
 n_t = ∇f_t(x_t), S_t = Σ_{s≤t} ‖n_s‖² and the linearised constraints ĝ_j(z) = g_{t,j}(x_t) + ⟨∇g_{t,j}(x_t), z − x_t⟩,
@@ -14,7 +14,7 @@ until Σ_k p_{t+1,k} d_k ≤ Δ/(50t), where d_k is the distance of y^k from its
 
 Needs: value and one subgradient of f_t and of each g_{t,j} at x_t, and of a fixed g at other points. No horizon, no
 bound on gradients, no multiplier, no projection onto {g ≤ 0}. Of the constants it uses Δ alone.
-Guarantees, against x* with g_t(x*) ≤ 0 in every round (proof: `docs/hedged_cuts.md`), with
+Guarantees, against x* with g_t(x*) ≤ 0 in every round (proof: `docs/proofs/hedged_cuts.md`), with
 ℓ_T = Σ_t ‖n_t‖²/S_t ≤ 1 + ln(S_T/S_1), ‖Σ_j v_j ∇g_j‖ ≤ L‖v‖, and Γ_T AdaHedge's sum of mixability gaps:
 
     Σ f_t(x_t) − f_t(x*)  ≤ 1.5 Δ√S_T + 2Γ_T ≤ (1.5 + √ln K) Δ√S_T + (4/3 ln K + 2) Δ max‖n_t‖
@@ -303,7 +303,7 @@ class HedgedCuts(Learner[HedgedCutsState]):
         return {measure: np.minimum(bound, fixed.get(measure, bound)) for measure, bound in bounds.items()}
 
     def _mixed_experts(self, problem: Problem, T: FloatArray, state: HedgedCutsState) -> Mapping[str, FloatArray]:
-        """Return the bounds (a) and (b) of `docs/hedged_cuts.md`."""
+        """Return the bounds (a) and (b) of `docs/proofs/hedged_cuts.md`."""
         c, memory = problem.constants, _numbers(state.memory)
         S, log = _numbers(state.square_sum), _numbers(state.log_sum)
         factors, diameter = np.asarray(self.factors), c.diameter
@@ -349,7 +349,7 @@ class HedgedCuts(Learner[HedgedCutsState]):
         return {REGRET: regret, HARD: np.sqrt(T * squared), SQUARED: squared}
 
     def _fixed_constraint(self, problem: Problem, T: FloatArray, limited: FloatArray) -> Mapping[str, FloatArray]:
-        """Return the bound (d) of `docs/hedged_cuts.md`, for a fixed g."""
+        """Return the bound (d) of `docs/proofs/hedged_cuts.md`, for a fixed g."""
         c, g = problem.constants, problem.constraint
         first = max(float(np.max(g.values(self._start[0]))), 0.0)
         unit = TOLERANCE * self._joint_bound(problem) * c.diameter

@@ -27,7 +27,7 @@ class HedgedRestarts(Tracker):
         to levels that change M times:    Σ_t ⟨d_t, x_t − x^{k_t}_t⟩ ≤ (2 + M/2) Γ_T
 
     So it is no worse than these restarts with the best period 2^k in hindsight, plus 2Γ_T = Õ(√T).
-    Proof: `docs/drift.md`.
+    Proof: `docs/proofs/drift.md`.
     Against paths: blocks of n rounds, u fixed in each: ⌈T/n⌉ 5.34 G'Δ√n + G' n P + 2Γ_T for every n = 2^k.
 
     Parameters

@@ -10,7 +10,7 @@ with g_t(u_t) ≤ 0 in its own round and Σ ‖u_t − u_{t−1}‖ ≤ P:
     Σ f_t(x_t) − f_t(u_t) ≤ (Δ²/2 + ΔP)/η_T + ½ G_f² Σ η_t                              = O(T^β(1 + P) + T^{1−β})
     Σ [g_t(x_t)]₊²        ≤ 2G_g² (Δ² + 2ΔP + 2G_fΔ Σ η_t + 2G_f² Σ η_t²)               = O(T^{1−β} + P)
 
-and the hard violation is at most √T times the root of the second. Proof: `docs/drift.md`. For σ-strongly convex
+and the hard violation is at most √T times the root of the second. Proof: `docs/proofs/drift.md`. For σ-strongly convex
 losses and P = 0, η_t = 1/(σt): (G_f²/(2σ))(1 + ln T), and 2G_g² (Δ² + (2G_fΔ/σ)(1 + ln T) + 4G_f²/σ²).
 The abstract of CLASP (Ferreira, Xavier, Soares 2026) has these rates. We do not know whether its rule is this one.
 """

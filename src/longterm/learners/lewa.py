@@ -8,9 +8,9 @@ With g_t = max_j g_{t,j} and both steps from (x_t, λ_t):
 The article maximises rewards under ⟨c_t, x⟩ ≥ c_0: here the cost is minus the reward and g_t(x) = c_0 − ⟨c_t, x⟩. It
 has μ = η and calls θ δ. The state holds logarithms of the weights, so that no weight underflows.
 
-Steps (`docs/derivations.md`): let R_f and R_g bound the spreads max_i ∂_i − min_i ∂_i of the gradients of f_t and
-g_t. The proof needs ηR_g²/4 + μθ² ≤ θ/2. `for_problem` takes η = μ = √( ln d / (T (R_f²/4 + D²)) ), at most 1/(2R_g),
-and θ the smallest root of the equality, about ηR_g²/2.
+Steps (`docs/proofs/derivations.md`): let R_f and R_g bound the spreads max_i ∂_i − min_i ∂_i of the gradients of f_t
+and g_t. The proof needs ηR_g²/4 + μθ² ≤ θ/2. `for_problem` takes η = μ = √( ln d / (T (R_f²/4 + D²)) ), at most
+1/(2R_g), and θ the smallest root of the equality, about ηR_g²/2.
 A spread is at most √2 times the Euclidean G. That is the default, because G is derived and checked in the loop. For
 entries in [0, 1] give ``loss_spread=1.0``, which saves a factor of up to √(2d). `tell` checks such a promise, the loop
 does not.
@@ -146,7 +146,7 @@ class LEWA(Learner[LEWAState]):
             Σ f_t(x_t) − f_t(x*) ≤ P = ln d/η + ηT R_f²/4 + μT D²
             Σ g_t(x_t)           ≤ √( 2 (θ(T − 1) + 1/μ) (P + F T) )
 
-        R_f and R_g are the learner's spreads, D and F the problem's constants (`docs/derivations.md`).
+        R_f and R_g are the learner's spreads, D and F the problem's constants (`docs/proofs/derivations.md`).
         """
         theta, eta, mu = (np.asarray(getattr(self.schedule, name)) for name in ("theta", "eta", "mu"))
         if np.any(eta * self.constraint_spread**2 / 4 + mu * theta**2 - theta / 2 > ROUNDING * theta):

@@ -17,7 +17,7 @@ the article prints 2√2 η (m + 1) ≤ 1, without G.
 Needs: the horizon T; value and one subgradient of f_t and of each g_j (or of their maximum) at x_t.
 Guarantees: Theorem 4 of the article, corrected. With a multiplier each it bounds every Σ_t g_j(x_t), with one
 Σ_t max_j g_j(x_t), which is more. The proof uses the comparator only through λ_t · g_t(x*) ≤ 0, so constraints may
-change from round to round. Proof: `docs/derivations.md`.
+change from round to round. Proof: `docs/proofs/derivations.md`.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ class AdaptMLProd(Meta):
         −Σ_t ℓ_{t,k} ≤ 2√(V_k ln K) + ln(K + A/e) max(2B, √((B² + V_k)/ln K)) + B,    A = Σ_tΣ_k (e_{t−1,k}/e_{t,k} − 1)
 
     and A ≤ K(1.5 R + ln(1 + TR²)), R the last B over the first: ln A is of order ln K + ln R + ln ln T.
-    Proof: `docs/hedged_cuts.md`.
+    Proof: `docs/proofs/hedged_cuts.md`.
     The memory holds ln w_k, then V_k, then e_k, then p_k, then B and A.
 
     Examples

@@ -11,7 +11,8 @@ which changes g_j to g_j/‖a_j‖ for the learner. The trace records the proble
 Needs: the horizon T; affine constraints that never change, because they are used before the round.
 Assumes: 2η²(σ_max(A)² + δ²η²) ≤ 1, reported by `assumptions`. On 8 × 8 doubly-stochastic matrices σ_max² = 5 and
 T ≥ 32 suffices, where the article asks for T ≥ 164 (m + 1)³ = 1.5·10⁸.
-Guarantees: Theorem 12 of the article, proved again and corrected (`docs/derivations.md`). Neither D nor m enters.
+Guarantees: Theorem 12 of the article, proved again and corrected (`docs/proofs/derivations.md`). Neither D nor m
+enters.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A multi-scale Hedge over experts on balls of different radii, played in blocks of rounds (`docs/scales.md`).
+"""A multi-scale Hedge over experts on balls of different radii, played in blocks of rounds (`docs/proofs/scales.md`).
 
 Expert k loses at most a multiple of R_k = R/4^k in a round; the last expert stays at 0, with the smallest R_k as its
 scale. A round with losses ℓ_k is clipped at the largest seen before and added to the open block:

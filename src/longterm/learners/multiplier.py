@@ -3,8 +3,8 @@
     λ_{t+1} = [ λ_t + μ_t ( g(x_t) − θ_t λ_t ) ]₊,     θ_t = θ_0/(M_t t^β),   μ_t = 1/(θ_t (t + 1)),     λ_1 = 0
 
 M_t is the unit of the losses: 1 where θ_0 was chosen for their size, else the length of the longest gradient up to
-round t. θ_t does not increase, and the dual's proof needs nothing else (`docs/aftrl.md`). While M_t = 0, up to round
-τ, the first with a gradient other than 0, λ stays 0.
+round t. θ_t does not increase, and the dual's proof needs nothing else (`docs/proofs/aftrl.md`). While M_t = 0, up to
+round τ, the first with a gradient other than 0, λ stays 0.
 
 Terms of the theorem. Let Σ Δf_t + Σ ⟨λ_t, g(x_t)⟩ ≤ P for the primal side, and let D bound ‖(g_1, …, g_m)‖. Then
 

@@ -9,7 +9,7 @@ multiplier λ_e for x_i = x_j. With L_t(x, λ) = Σ_i f_{i,t}(x_i) + Σ_{e=(i,j)
 
 An agent adds the multipliers of the edges where it is the first end and subtracts those where it is the second.
 
-Steps (`docs/derivations.md`): let C x be the differences over all E edges, σ and σ₂ the largest and the smallest
+Steps (`docs/proofs/derivations.md`): let C x be the differences over all E edges, σ and σ₂ the largest and the smallest
 non-zero singular value of C (σ₂² is the graph's algebraic connectivity), G_f bound the joined gradient of all agents,
 and L = ℓ√E. Then
 
@@ -158,7 +158,7 @@ class NetworkedSaddlePoint(Learner[NetworkedSaddlePointState]):
             )
 
     def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
-        """Return the bounds against any common point u of the agents' set (`docs/derivations.md`; σ, L = ℓ√E as above).
+        """Return the bounds against any common point u of the agents' set (σ, L = ℓ√E as above).
 
             Σ_t Σ_i f_{i,t}(x_{i,t}) − f_{i,t}(u) + ℓ Σ_e ‖Σ_t (x_{i,t} − x_{j,t})‖ ≤ P
             P = r²/(2η) + ηT (G_f + σL)²/2 + L²/(2μ) + μT σ²r²/2

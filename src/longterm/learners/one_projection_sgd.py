@@ -9,8 +9,8 @@ With g = max_j g_j and both steps taken from (x_t, λ_t):
 This is A-OGD with constant steps and μ = η (θ is the article's γ), and a running mean. One projection onto
 X = {g ≤ 0}, after the last round, makes the answer feasible.
 
-Steps, derived in `docs/derivations.md`: the proof needs η (G_g² + θ²) ≤ θ/2, θ is the smallest root of the equality,
-and η minimises the bound on the answer. (The article's η = θ/(2G²) has a proof too, with 2D² for D².)
+Steps, derived in `docs/proofs/derivations.md`: the proof needs η (G_g² + θ²) ≤ θ/2, θ is the smallest root of the
+equality, and η minimises the bound on the answer. (The article's η = θ/(2G²) has a proof too, with 2D² for D².)
 Needs: a horizon, a fixed constraint, Π_X once, and a `slope` ρ > 0 with dist(x, X) ≤ [g(x)]₊/ρ on B. Where {g ≤ 0}
 lies inside B, the least ‖∇g‖ on its boundary is such a ρ, over all subgradients. So is ε/Δ wherever a point of B has
 g(x̂) ≤ −ε.
@@ -136,7 +136,7 @@ class OneProjectionSGD(Learner[OneProjectionSGDState]):
     def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
         """Return the bounds P and √(2W (P + FT)) on regret and Σ g(x_t) of the rounds, for arbitrary losses.
 
-        For steps with η (G_g² + θ²) ≤ θ/2, any losses and any x* in X (`docs/derivations.md`),
+        For steps with η (G_g² + θ²) ≤ θ/2, any losses and any x* in X (`docs/proofs/derivations.md`),
 
             Σ f_t(x_t) − f_t(x*) + [Σ g(x_t)]₊² / (2W) ≤ P = r²/(2η) + ηT (G_f² + D²),     W = θ(T − 1) + 1/η.
         """

@@ -14,8 +14,8 @@ from x_1 the centre of B, z_1 = Π_C(x_1), y_1 = 0. (η is the weight of the pro
 `OnlineADM` plays x_t, which lies in B and may violate g ≤ 0. `FeasibleOnlineADM` plays z_t, feasible in every round.
 
 Needs: a horizon for the tuned ρ and η ~ √T, a fixed constraint, and Π_C in every round.
-Guarantees (r = max ‖x_1 − x‖ over B, G_f for the losses alone; `docs/derivations.md` has the proof), for any x* in
-B ∩ C and any losses:
+Guarantees (r = max ‖x_1 − x‖ over B, G_f for the losses alone; `docs/proofs/derivations.md` has the proof), for any
+x* in B ∩ C and any losses:
 
     x played   regret ≤ (η + ρ) r²/2 + T G_f²/(2η), and Σ [g(x_t)]₊ = O(T^{3/4});
                for every *affine* constraint g_j even Σ g_j(x_t) = O(T^{1/4})
@@ -144,7 +144,7 @@ class OnlineADM(Learner[OnlineADMState]):
     def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
         """Return regret ≤ P_T, Σ [g(x_t)]₊ ≤ min(D, G_g r) + G_g √((T − 1) S), and a line for affine constraints.
 
-        For any x* in B ∩ C and any losses (`docs/derivations.md`),
+        For any x* in B ∩ C and any losses (`docs/proofs/derivations.md`),
 
             Σ_{t≤T} f_t(x_t) − f_t(x*) + ρ/2 Σ_{t≤T} ‖x_{t+1} − z_t‖² + ‖y_{T+1}‖²/(2ρ) ≤ P_T,
             P_T = (η + ρ) r²/2 + T G_f²/(2η).

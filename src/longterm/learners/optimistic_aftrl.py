@@ -7,7 +7,7 @@ A-FTRL (`learners.aftrl`) with z_t + m_{t+1} in the place of z_t = Σ_{s≤t} �
 
 In `ftrl` this is a `Multiplier` with a `ForecastScale`.
 Guarantees: those of A-FTRL with P = R²/(2η_T) + Σ_t min(½η_t e_t², 2R e_t) ≤ 8.6 R√(S_T + ε), e_t = ‖∇f_t(x_t) − m_t‖.
-The statement is ours; the proof is in `docs/derivations.md`.
+The statement is ours; the proof is in `docs/proofs/derivations.md`.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ Guarantees, against x* with g_t(x*) ≤ 0 in every round, summed over the epochs
     Σ f_t(x_t) − f_t(x*)  ≤ Σ_i C√E^f_i + θ_i/4                               = O(√(n E^f) + √E^g)
     Σ [g_t(x_t)]₊         ≤ Σ_i (1/ω_i) ln( 2 + 4(C√E^f_i + F T_i)/θ_i )      = Õ(√E^g + D)
 
-Proof: `docs/drift.md`.
+Proof: `docs/proofs/drift.md`.
 The rule follows the abstract of Lekeufack and Jordan (2024). Steps, constants and proof are ours. At the kink of [g]₊ a
 guess of the wrong sign has error ‖∇g‖, so forecasts of g help only away from the boundary.
 It is no `Surrogate`: the weight is set before x_t is played, and an epoch resets price and step together.

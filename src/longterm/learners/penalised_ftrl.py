@@ -16,7 +16,7 @@ The learners differ in the scale:
 Needs: a fixed constraint of one function with {g ≤ 0} inside B, and the prox of its positive part. No horizon.
 Guarantees: regret at most P_T, with no term for the constraint, and **hard** violation Σ [g(x_t)]₊ = O(1) for every T
 at once. Given constants: P_T ≤ (3/2) R G_f √T and (F + RG_f)(1 + 1/e)/w_0. Found online, data-dependent:
-P_T = (5/2) R √V_T, or P_0 + N_0 of the mixture (`docs/aftrl.md`, `docs/scales.md`).
+P_T = (5/2) R √V_T, or P_0 + N_0 of the mixture (`docs/proofs/aftrl.md`, `docs/proofs/scales.md`).
 Not promised: feasibility in a single round, anything about streams that drift. z only accumulates; use `Restarted`.
 """
 

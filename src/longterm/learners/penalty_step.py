@@ -2,10 +2,10 @@
 
     x⁺ = argmin_{x ∈ B} ⟨z, x⟩ + w [g_t(x)]₊ + (a/2) ‖x − x_t‖²
 
-It is the argmin for ν g_t with the smallest ν in [0, w] that makes g_t ≤ 0, or with w (`docs/aftrl.md`, "the positive
-part"). Budgets have that ν from `PenaltyProx`. The value and gradient of one affine g_t at x_t determine it everywhere,
-so the half-space step needs only the feedback, and g_t may change. Several constraints have no closed form: write a
-`PenaltyStep` that solves your sub-problem.
+It is the argmin for ν g_t with the smallest ν in [0, w] that makes g_t ≤ 0, or with w (`docs/proofs/aftrl.md`, "the
+positive part"). Budgets have that ν from `PenaltyProx`. The value and gradient of one affine g_t at x_t determine it
+everywhere, so the half-space step needs only the feedback, and g_t may change. Several constraints have no closed
+form: write a `PenaltyStep` that solves your sub-problem.
 """
 
 from __future__ import annotations

@@ -7,10 +7,10 @@ A gradient step, then the nearest point of the half-space in which the tangent o
 
 with g = max_j g_j and a Slater point x̂ in B, g(x̂) ≤ −ε.
 
-Steps (`docs/after_the_paper.md`): a margin 0 < ϱ < ε, the slope s_0 = (ε − ϱ)/Δ that convexity guarantees outside
-{g + ϱ ≤ 0}, at most G_g, and η = (1 − √(1 − s_0²/G_g²)) ϱ/(G_g G_f). `for_problem` takes the ϱ that minimises the
-bound. The authors take 1/√T, which has no unit. We know the article by its abstract and its authors' code. The proof
-is ours.
+Steps (`docs/proofs/after_the_paper.md`): a margin 0 < ϱ < ε, the slope s_0 = (ε − ϱ)/Δ that convexity guarantees
+outside {g + ϱ ≤ 0}, at most G_g, and η = (1 − √(1 − s_0²/G_g²)) ϱ/(G_g G_f). `for_problem` takes the ϱ that minimises
+the bound. The authors take 1/√T, which has no unit. We know the article by its abstract and its authors' code. The
+proof is ours.
 Needs: a fixed constraint, the Slater point itself, a horizon (for ϱ), one value and subgradient of f_t and g at x_t.
 Guarantees: **g(x_t) ≤ 0 in every round**, up to rounding, and O(√T) regret, against adversarial losses. A larger η
 keeps the bound on the regret, but not feasibility.

@@ -11,8 +11,8 @@ Needs: the argmin (`PenaltyStep`): one affine constraint on a ball or a box, fix
 Guarantees, if α_t/w_t does not increase (power ≤ 1 + e): for a fixed g and every T at once, regret at most √2 ΔG_f √T
 (strongly convex: (G_f²/(2σ))(1 + ln T)) and **hard** violation Σ [g(x_t)]₊ = O(1). For changing g_t, against x* with
 g_t(x*) ≤ 0 in every round, the same regret, and O(T^{3/4}) for Σ [g_t(x_t)]₊ (strongly convex: O(√(T log T))), because
-x_{t+1} is chosen with g_t and charged with g_{t+1}. Proof: `docs/after_the_paper.md`. Where the condition fails the
-rule can be played, with a warning, and has no bound.
+x_{t+1} is chosen with g_t and charged with g_{t+1}. Proof: `docs/proofs/after_the_paper.md`. Where the condition
+fails the rule can be played, with a warning, and has no bound.
 Not promised: feasibility in a single round.
 """
 

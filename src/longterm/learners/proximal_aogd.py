@@ -10,7 +10,7 @@ Steps: condition C2, which ties θ_t to η_t G² in A-OGD, is not needed, nor is
 The default θ_0 is D²/(10F); `learners.aftrl` describes the trade-off.
 Needs: a fixed constraint, and its prox on B. No horizon.
 Guarantees: O(√T + T^β) regret (strongly convex: O(log T + T^β)), O(T^{1−β/2}) for every Σ_t g_j(x_t) (signed), against
-losses of an adversary (`docs/aftrl.md`).
+losses of an adversary (`docs/proofs/aftrl.md`).
 Not promised: feasibility in a single round, a small Σ [g(x_t)]₊.
 """
 

@@ -12,7 +12,7 @@ L = (m + 1)G²/2. Its proof then charges the losses (m + 1)/2 times as much.
 Needs: value and one subgradient of f_t and g_t at x_t (of every g_j with ``penalties="each"``). No horizon.
 Guarantees: `theorem`, for every T at once, against every x* with g_t(x*) ≤ 0 in all rounds: O(T^max(β, 1−β)) regret
 (strongly convex O(log T)), O(T^{1−β/2}) **hard** violation Σ [g_t(x_t)]₊ (strongly convex O(√(T log T))), and
-Σ [g_t(x_t)]₊² = O(T^{1−β}) (strongly convex O(log T)). Proofs: `docs/after_the_paper.md`.
+Σ [g_t(x_t)]₊² = O(T^{1−β}) (strongly convex O(log T)). Proofs: `docs/proofs/after_the_paper.md`.
 Not promised: feasibility in a single round. The vector form with L = G_g² is **false**: eight copies each of x ≤ 0 and
 −x ≤ 0 make x_{t+1} = −x_t at c = 4 in every round (`tests/learners/test_quadratic_penalty.py`). `check` warns of an L
 that is too small, and `bound` is empty for it.

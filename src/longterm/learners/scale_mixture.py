@@ -12,7 +12,7 @@ and x = Σ_k p_k x^k up to a tilt, with p from a multi-scale Hedge on ⟨∇f_t,
 With a growing penalty all leaders share one ν_t, which never falls: the smallest ν ≥ ν_{t−1} with g(x) ≤ 0, or W_t.
 Then ν_t is a sum of λ_t = ν_t − ν_{t−1} ≥ 0 that are known before round t, as the proof needs.
 
-P = P_0 + N_0, and P_k + N_k against the smaller balls: `primal_bounds`. Proof: `docs/scales.md`.
+P = P_0 + N_0, and P_k + N_k against the smaller balls: `primal_bounds`. Proof: `docs/proofs/scales.md`.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ class ScaleMixture(Scale):
         return self.primal_bounds(prox, require_state(state).scale)[..., 0]
 
     def primal_per_round(self, problem: Problem, state: FTRLState | None) -> FloatArray:
-        """Return C M_T, C the most that P_0 + N_0 is for V = U = m = 1 (`docs/scales.md`)."""
+        """Return C M_T, C the most that P_0 + N_0 is for V = U = m = 1 (`docs/proofs/scales.md`)."""
         M, R = as_numbers(require_state(state).scale.largest_gradient), problem.enclosing_set.radius
         one = np.ones_like(M)
         most = HedgeState.zeros(M.shape, np, M.dtype)._replace(

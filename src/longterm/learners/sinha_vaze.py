@@ -13,7 +13,8 @@ against d_t = ∇f_t(x_t) + w_t ∇[g_t(x_t)]₊ (`longterm.learners.surrogate`)
 Needs: value and one subgradient of f_t and g_t at x_t, and the horizon (`DoublingRestarts` does without).
 Guarantees: `theorem`, against every x* with g_t(x*) ≤ 0 in all rounds, without a Slater point. In every round t ≤ T the
 regret is at most 2G_fΔ√t (1 + ω) and Σ [g]₊ ≤ 4G_gΔ√T ln(2(1 + √t + t/2)). The article has 2GΔ(√t + 1) and ln(2(1 +
-2T)). For strongly convex losses they are (G_f²/σ)(1 + ln t) and O(√(t log T)). Proofs: `docs/after_the_paper.md`.
+2T)). For strongly convex losses they are (G_f²/σ)(1 + ln t) and O(√(t log T)). Proofs:
+`docs/proofs/after_the_paper.md`.
 """
 
 from __future__ import annotations

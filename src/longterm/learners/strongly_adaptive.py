@@ -20,7 +20,7 @@ class StronglyAdaptive(Tracker):
 
         Σ_I ⟨d_t, x_t − u⟩ ≤ 6.83 G'Δ (1 + 2√ln(2T)) √|I|
 
-    Proof: `docs/drift.md`. Against paths: stretches of n rounds with u fixed in each have
+    Proof: `docs/proofs/drift.md`. Against paths: stretches of n rounds with u fixed in each have
     ⌈T/n⌉ times that and G' n P.
 
     Parameters

@@ -10,7 +10,7 @@ gradients' bound for G',
 
     Σ f_t(x_t) − f_t(u_t) + Σ [g_t(x_t)]₊ ≤ 𝓐(P);     Σ [g_t(x_t)]₊ ≤ 𝓐(P*), P* the path of u*_t = argmin_{X_t} f_t
 
-Proof: `docs/drift.md`.
+Proof: `docs/proofs/drift.md`.
 
 `bound` has the first line, with `path`; `violation_bound` has the second. "distance" with Ader is Supantha and Sinha's
 method (2026; abstract read, proof ours). With a strongly adaptive tracker, Reg_I + Σ_I [g]₊ ≤ SA(|I|) on **every**

@@ -15,7 +15,7 @@ article has one G for G_f and G_g.
 Needs: a horizon, B with an interior, and values of g_t at two points that are not played (`Feedback.constraint_at`).
 Guarantees: `theorem`, *in expectation over the u_t*: O(√T) regret and O(d T^{3/4}) for Σ g_t(x_t), for losses and
 constraints that may depend on the past but not on u_t, against x* with g_t(x*) ≤ 0 in every round. Single runs may be
-worse. The constants are ours (`docs/after_the_paper.md`).
+worse. The constants are ours (`docs/proofs/after_the_paper.md`).
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ Guarantees: `theorem`, at every T: O(√T) regret (strongly convex: O(log T)), a
 past, both hold in expectation against any x*, fixed in advance, with E max_j g_{t,j}(x*) ≤ 0. That each
 E g_{t,j}(x*) ≤ 0 is **not** enough (for that, use `DriftPlusPenalty`). The hard form bounds Σ [g_t(x_t)]₊ against an x*
 that is feasible in every round.
-Checked: constants and proof are ours (`docs/after_the_paper.md`). With γ_t that change a negative Q_t costs the
+Checked: constants and proof are ours (`docs/proofs/after_the_paper.md`). With γ_t that change a negative Q_t costs the
 proof (1/e) ln(γ_1/γ_T), a logarithm that is in our bound.
 Not promised: an early effect of the constraint. With `Published`, w_t passes 1 when Q_t is about 12 D √t ln(12 D √t).
 On the unit disc with D = 5/4 and a constraint violated by ½ in every round that takes tens of thousands of rounds.
@@ -50,7 +50,7 @@ from longterm.theory.per_learner import PerLearner
 class Rates(PerLearner, ABC):
     """The rate γ_t of the queue, and its allowance κ γ_t D² in every round.
 
-    The proof (`docs/after_the_paper.md`) needs that γ_t does not increase and, with A = D (1 + κ γ_1 D) and
+    The proof (`docs/proofs/after_the_paper.md`) needs that γ_t does not increase and, with A = D (1 + κ γ_1 D) and
     ϱ = (e^u − 1 − u)/u² at u = γ_1 D (0.515 at u = 1/12, 0.545 at u = ¼),
 
         κ D² ≥ ϱ A²   and   2 ϱ γ_1 (2A + 4ΔG) ≤ 1.
@@ -188,7 +188,7 @@ class QueuePrice(Price):
 
         In the hard form [g_t]₊ stands for g_t. For g_t drawn independently of the past both hold in expectation, the
         signed form's against every fixed x* with E max_j g_{t,j}(x*) ≤ 0. The constants are ours, from a proof of our
-        own (`docs/after_the_paper.md`). The article states the rates.
+        own (`docs/proofs/after_the_paper.md`). The article states the rates.
         """
         T, rates = rounds, self.rates
         diameter, scale = np.asarray(rates.diameter), np.asarray(rates.diameter * rates.gradient_bound)

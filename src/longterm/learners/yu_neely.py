@@ -15,7 +15,7 @@ article's β). That depends on units. "tuned" does not, with α = G_f√T/r and 
 Any γ²G_m² < 2α has a bound.
 Needs: a fixed constraint with a prox; the horizon (`DoublingRestarts` does without).
 Guarantees: `theorem`: O(√T) regret; each Σ_t g_j(x_t) = O(1) given a Slater point, else O(T^{1/4}). The proof in
-`docs/after_the_paper.md` does without the article's 1/ε in the leading constant.
+`docs/proofs/after_the_paper.md` does without the article's 1/ε in the leading constant.
 Not promised: anything about Σ [g(x_t)]₊. The sum is signed, so slack in one round offsets a violation in another.
 """
 

@@ -15,8 +15,10 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from longterm.errors import missing_extra
+
 if TYPE_CHECKING:
-    from longterm.linear_model._estimator import BudgetWarning
+    from longterm.linear_model._budget import BudgetWarning
     from longterm.linear_model.classifier import BudgetLinearClassifier
     from longterm.linear_model.evolving import EvolvingLinearLearner
     from longterm.linear_model.path import BudgetPath, PathPoint, budgets_for
@@ -42,7 +44,7 @@ __all__ = [
 _MODULES = {
     "BudgetLinearClassifier": "classifier",
     "BudgetLinearRegressor": "regressor",
-    "BudgetWarning": "_estimator",
+    "BudgetWarning": "_budget",
     "BudgetLinearLearner": "streaming",
     "EvolvingLinearLearner": "evolving",
     "compile_all": "precompile",
@@ -55,7 +57,7 @@ _MODULES = {
 
 for _requirement in ("numba", "sklearn"):
     if find_spec(_requirement) is None:
-        raise ImportError(f"longterm.linear_model needs {_requirement}: pip install 'longterm[linear]'")
+        raise missing_extra(f"longterm.linear_model needs {_requirement}", "linear")
 
 
 def __getattr__(name: str) -> Any:

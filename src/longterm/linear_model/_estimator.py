@@ -11,18 +11,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import validate_data
+from sklearn.base import BaseEstimator, is_classifier
+from sklearn.utils import check_random_state
+from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
-from longterm.errors import InputError, warn_caller
+from longterm.errors import InputError
 from longterm.linear_model._attributes import MODELS
+from longterm.linear_model._budget import ONE_SCALE_BUDGET, generous_budget, warn_about_budget
 from longterm.linear_model._estimator_files import StoredModel
 from longterm.linear_model._multiplier import budget_multiplier
 from longterm.linear_model._passes import RecentAverage, TrainingRows, default_passes, learn_passes
@@ -31,22 +34,13 @@ from longterm.linear_model._selection import largest_features, restricted_rows
 from longterm.linear_model._settings import LEADERS
 from longterm.linear_model._summary import SummarisedModel
 from longterm.linear_model.evolving import EvolvingLinearLearner
+from longterm.linear_model.kernels.losses import CODES, OF_TWO_CLASSES
 from longterm.linear_model.streaming import BudgetLinearLearner
 from longterm.storage.one_thread import exclusive
 
 PLAIN_TYPES = frozenset({np.ndarray, sparse.csr_array, sparse.csr_matrix})
-GENEROUS_RADIUS = 250.0
-"""The radius without a budget, for scaled rows, whose lengths are about 1 (regression: times the targets' spread)."""
-ONE_SCALE_BUDGET = 10.0
-"""The budget without a budget where there is one scale: there it sets the step size, too."""
 DENSE_SHARE, NARROW = 0.25, 512
 """A sparse matrix is centred if so many of its entries are stored, or if it has at most so many columns."""
-UNEVEN = 100.0
-"""Features that are not scaled are reported if their sizes differ by more than this factor."""
-
-
-class BudgetWarning(UserWarning):
-    """A budget that leaves nothing to predict with, or that has no effect."""
 
 
 def can_be_centred(X: Any) -> bool:
@@ -107,7 +101,8 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
         if self.scale_features is None and budget is None:
             scaled = self._is_mixed and self.half_life is None
         if budget is None:
-            budget = self._generous_budget(rows, scaled) if self._is_mixed else ONE_SCALE_BUDGET
+            unit = self._target_spread(rows.targets)
+            budget = generous_budget(rows, unit, scaled, self.l1, self.l2) if self._is_mixed else ONE_SCALE_BUDGET
         # Rows of standardised features have length √d; learners need length 1, so their weights are √d times as large.
         unit = math.sqrt(X.shape[1]) if standard else 1.0
         kind: Any = BudgetLinearLearner
@@ -136,22 +131,6 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
             learner.scale_by(rows.block, standard=standard)
         return learner
 
-    def _generous_budget(self, rows: TrainingRows, scaled: bool) -> float:
-        """Return a budget that will not bind: a radius of 250 over the median length of the first rows."""
-        length = 1.0
-        if not scaled:
-            few = min(rows.block.count, 1000)
-            part = rows.block.part(0, few)
-            if rows.block.is_sparse:
-                data, _, indptr = part
-                squares = np.diff(np.append(0.0, np.cumsum(np.square(data[: indptr[-1]], dtype=np.float64)))[indptr])
-            else:
-                squares = np.square(part, dtype=np.float64).sum(axis=1)
-            lengths = np.sqrt(squares[(squares > 0) & np.isfinite(squares)])
-            length = float(np.median(lengths)) if lengths.size else 1.0
-        radius = GENEROUS_RADIUS * self._target_spread(rows.targets) / length
-        return self.l1 * radius + 0.5 * self.l2 * radius**2
-
     def _require_parameters(self) -> None:
         """Raise if a parameter that no learner checks makes no sense."""
         if self.predict_with not in MODELS:
@@ -173,6 +152,58 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
         return self.budget
 
     # --- learning ---------------------------------------------------------------------------------------------
+
+    @exclusive
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn the rows in `passes` passes, and predict with the average of the decisions.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            The rows.
+        y : array-like of shape (n,)
+            Their classes or targets.
+        sample_weight : array-like of shape (n,), optional
+            Factors for the losses of the rows.
+        """
+        with self._unchanged_on_errors():
+            self._require_loss()
+            continues = self.warm_start and hasattr(self, "_learners")
+            X, rows = self._training_rows(X, y, sample_weight, reset=not continues)
+            self._fit_rows(X, rows, check_random_state(self.random_state), continues=continues)
+        return self
+
+    def _learn_once(self, X: Any, y: Any, sample_weight: Any, classes: Any = None) -> Self:
+        """Learn the rows once, in their order, with new learners in the first call."""
+        with self._unchanged_on_errors():
+            first = not hasattr(self, "_learners")
+            if first:
+                self._require_loss()
+            X, rows = self._training_rows(X, y, sample_weight, reset=first, classes=classes)
+            if first:
+                self._start(X, rows, check_random_state(self.random_state), stream=True)
+            self._learn_stream(rows)
+        return self
+
+    def _training_rows(
+        self, X: Any, y: Any, sample_weight: Any, *, reset: bool, classes: Any = None
+    ) -> tuple[Any, TrainingRows]:
+        """Return X, validated, and its rows. `classes` are all classes of a stream."""
+        raise NotImplementedError
+
+    def _require_loss(self) -> None:
+        classifies = is_classifier(self)
+        names = [name for name, code in CODES.items() if (code in OF_TWO_CLASSES) == classifies]
+        if self.loss not in names:
+            what = f"{self.loss!r} is not a loss of {'classes' if classifies else 'targets'}"
+            raise InputError("loss", what, f"Choose one of {', '.join(names)}")
+
+    def _margins(self, X: Any) -> FloatArray:
+        """Return ⟨u, x⟩ + b for each row and learner."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", reset=False)
+        weights, intercepts = self._chosen_models()
+        return np.asarray(safe_sparse_dot(X, weights.T, dense_output=True) + intercepts)
 
     def _learn_stream(self, rows: TrainingRows) -> None:
         """Learn the rows once, in their order."""
@@ -208,7 +239,11 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
             own = self._selected_rows(X, rows, labels, orders, learner, average)
             learn_passes(learner, average, own, labels, orders)
             self._multipliers.append(budget_multiplier(learner, X, labels, rows.weights, average.model(learner)))
-        self._warn_about_budget(rows)
+        if self.budget is None:
+            warn_about_budget(self._learners, rows)
+        else:
+            unscaled = not self._is_mixed and self.scale_features is None
+            warn_about_budget(self._learners, rows, given=self._is_mixed, unscaled=self.rule if unscaled else None)
 
     def _count_passes(self, default: int) -> int:
         return default if self.passes is None else validate.count("passes", self.passes)
@@ -232,28 +267,6 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
             learn_passes(full, of_all, rows, labels, orders)
             chosen = largest_features(full, of_all.model(full)[0], self.max_features)
         return TrainingRows(restricted_rows(rows.block, chosen, learner), rows.targets, rows.weights)
-
-    def _warn_about_budget(self, rows: TrainingRows) -> None:
-        """Warn if no weight is left, if the given budget has no effect, or if features should have been scaled."""
-        if not any(learner.nonzeros for learner in self._learners) and any(np.ptp(y) > 0 for y in rows.targets):
-            what = f"the budget of {self.budget_:g} left no weight other than 0: the model is a constant"
-            remedy = "Give more, or none (budget=None)"
-        elif self.budget is not None and self._is_mixed and not any(learner.binds for learner in self._learners):
-            what = f"the budget of {self.budget_:g} was never reached and has no effect"
-            remedy = "Give less, or none (budget=None)"
-        elif self.budget is not None and not self._is_mixed and self.scale_features is None:
-            what, remedy = f"rule={self.rule!r} with one scale does not scale features", ""
-        else:
-            return
-        if self._learners[0].scale is None and not rows.block.is_sparse:
-            sizes = _feature_sizes(rows.block.rows)
-            if sizes.max() > UNEVEN * sizes.min():
-                ratio = f"{sizes.max() / sizes.min():.0f}"
-                remedy = (
-                    f"The features differ in size by a factor of {ratio}: scale them, with StandardScaler for example"
-                )
-        if remedy:
-            warn_caller(f"{what}. {remedy}", BudgetWarning)
 
     # --- input ------------------------------------------------------------------------------------------------
 
@@ -295,9 +308,3 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
     def __getstate__(self) -> dict[str, Any]:
         """Return a copy of the state, for pickles and copies: it is read after the lock is released."""
         return deepcopy(super().__getstate__())
-
-
-def _feature_sizes(rows: NDArray[Any]) -> FloatArray:
-    """Return the root mean squares of the features that are not always 0; 1 if there are none."""
-    squares = np.square(rows, dtype=np.float64).mean(axis=0)
-    return np.sqrt(squares[squares > 0]) if squares.any() else np.ones(1)

@@ -21,6 +21,7 @@ from longterm.errors import InputError, SnapshotError
 from longterm.linear_model._attributes import MODELS, FittedAttributes
 from longterm.linear_model._memory import VERSION as LEARNER_VERSION
 from longterm.linear_model._passes import RecentAverage
+from longterm.linear_model._stored import require
 from longterm.linear_model.evolving import EvolvingLinearLearner
 from longterm.linear_model.streaming import BudgetLinearLearner
 from longterm.storage.one_thread import exclusive
@@ -42,13 +43,7 @@ class StoredModel(FittedAttributes):
 
     @exclusive
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the fitted estimator to a file without pickle, atomically.
-
-        Parameters
-        ----------
-        path : str or path
-            In an existing folder. A crash leaves the old file or the new one.
-        """
+        """Write the fitted estimator to a file without pickle, atomically: a crash leaves the old file or the new."""
         check_is_fitted(self)
         metadata, arrays = self._stored_parts()
         names = inspect.signature(type(self)).parameters
@@ -60,15 +55,7 @@ class StoredModel(FittedAttributes):
     def load(cls, path: str | PathLike[str]) -> Self:
         """Return the estimator that was saved: it predicts the same, and continues to learn bit for bit.
 
-        Parameters
-        ----------
-        path : str or path
-            A file that `save` wrote. Any other file raises a SnapshotError; nothing in it is executed.
-
-        Returns
-        -------
-        model : estimator
-            An estimator of this class.
+        Any other file raises a SnapshotError. Nothing in a file is executed.
         """
         stored = read_snapshot(Path(path), KIND, VERSION)
         metadata = dict(stored.metadata)
@@ -248,9 +235,3 @@ def _stored_learner(number: int, specification: Any, arrays: dict[str, NDArray[A
     learner = kind.__new__(kind)
     learner.__setstate__({"specification": specification, "arrays": own})
     return learner
-
-
-def require(holds: bool, otherwise: str) -> None:
-    """Raise a ValueError with this message unless the condition holds."""
-    if not holds:
-        raise ValueError(otherwise)

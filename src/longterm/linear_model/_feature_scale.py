@@ -1,4 +1,4 @@
-"""Centring and scaling of features, found on the stream (`docs/scales.md`, *Features on one scale*).
+"""Centring and scaling of features, found on the stream (`docs/proofs/scales.md`, *Features on one scale*).
 
 **Means.** From a feature that is not 0 in more than a fourth of the rows its mean μ_j is subtracted, and the intercept
 takes it up. Features are not centred without an intercept, in the sparse layout, or in streams of targets. Targets
@@ -10,8 +10,8 @@ that are not 0 in more than half of the rows the variance, and 1. Feature j is m
 squared slope of the losses of rows in which u_j is not 0, relative to that of all rows; otherwise h_j = 1.
 
 **Updates.** Means and factors change after 1, 2, 4, 8, … rows. The sum of the gradients becomes what it would have been
-with the new ones from the first row on. For two classes what was learned so far also counts 2^{1/4} times from then on,
-as if row t had the weight t^{−1/4}. The theorems hold between updates; nothing is claimed about the cost of an update.
+with the new ones from the first row on. For two classes what the leaders learned so far also counts 2^{1/4} times from
+then on, as if row t had the weight t^{−1/4}. The bound against the base rate holds across updates, the others between.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ OFTEN, MOSTLY = 0.25, 0.5
 STEEP = 8.0
 """Rows of the usual steepness that h_j begins with."""
 PAST_WEIGHT = 2.0**0.25
-"""How much more the past counts after each update, for two classes."""
+"""How much more the past counts for the leaders after each update, for two classes."""
 FIRST_LENGTH = 1.0
 """The length of the first row."""
 PRIOR_ROWS, PRIOR_ROWS_CENTRED = 4.0, 0.25
@@ -140,17 +140,10 @@ class FeatureScale:
         self.counts[0] += len(rows[2]) - 1 if sparse else len(rows)
 
     def update(self, power: float = POWER) -> tuple[FloatArray, FloatArray, float]:
-        """Compute new factors and means.
+        """Compute new factors and means. Return shift, change and lengths.
 
-        Sizes are those of the feature's own rows and of PRIOR_ROWS rows with the typical logarithm; shares count one
-        row more.
-
-        Returns
-        -------
-        shift, change : ndarray of shape (d,)
-            The sum of the gradients z becomes (z + shift) · change.
-        lengths : float
-            The factor by which the mean squared length of rows has changed.
+        The sum of the gradients z becomes (z + shift) · change, and the mean squared length of rows `lengths` times as
+        large. Sizes are those of the feature's own rows and of PRIOR_ROWS rows with the typical logarithm.
         """
         rows = max(float(self.counts[0]), 1.0)
         centred, mostly = ((self.seen > share * rows) & self.centred for share in (OFTEN, MOSTLY))

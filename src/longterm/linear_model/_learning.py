@@ -21,6 +21,7 @@ from longterm.linear_model._rows import (
     NO_NUMBERS,
     TOO_LARGE,
     RowBlock,
+    all_in_range,
     first_out_of_range,
     in_range,
     max_abs,
@@ -142,8 +143,11 @@ class BlockLearner(LearnerMemory):
             self._state.learn(self._in_layout(rows), labels, weights, margins)
             return
         rows = self._scale.prepare(rows)
-        scaled = self._scaled(rows, labels, weights, longest)
-        self._state.learn(self._in_layout(scaled), labels, weights, margins)
+        scale = self._updated_scale(rows, labels, weights, longest)
+        if self._state.scales_rows:
+            self._state.learn(self._in_layout(rows), labels, weights, margins, (scale.means, scale.factors))
+        else:
+            self._state.learn(self._in_layout(scale.apply(rows)), labels, weights, margins)
         self._observe_for_scale(rows, labels, weights, margins)
 
     def _in_layout(self, rows: Any) -> Any:
@@ -180,8 +184,8 @@ class BlockLearner(LearnerMemory):
         longest = self._scale.length_bound(block.longest)
         return bool(in_range(longest, distance, weight, self._radius + 4 * distance, LONGEST_SCALED))
 
-    def _scaled(self, rows: Any, labels: FloatArray, weights: FloatArray, longest: float) -> Any:
-        """Return scaled rows, after the update of the factors if it is due. Raise InputError if one is out of range.
+    def _updated_scale(self, rows: Any, labels: FloatArray, weights: FloatArray, longest: float) -> FeatureScale:
+        """Return the scale for these rows, updated if that is due. Raise InputError if a scaled row is out of range.
 
         `longest` is a bound on the lengths of the rows.
         """
@@ -191,9 +195,9 @@ class BlockLearner(LearnerMemory):
             scale = copy(self._scale)
             scale.begin(rows)
             change = scale.update(POWER if self._classifies else TARGET_POWER) if scale.is_due else None
-        scaled = scale.apply(rows)
-        bound = scale.length_bound(longest)
-        if first_out_of_range(scaled, bound, np.abs(labels), weights, self._radius, bound=LONGEST_SCALED) is not None:
+        given = np.abs(labels), weights, self._radius
+        fits = all_in_range(scale.length_bound(longest), *given, LONGEST_SCALED)
+        if not fits and first_out_of_range(scale.apply(rows), *given, bound=LONGEST_SCALED) is not None:
             what = "holds a row whose numbers, scaled as those before it, are so large that they overflow"
             raise InputError("X", what, TOO_LARGE, round=self.rounds + 1)
         if change is not None:
@@ -201,7 +205,7 @@ class BlockLearner(LearnerMemory):
             self._state.rescale(*change, more)
             scale.slopes = scale.slopes * more
         self._scale = scale
-        return scaled
+        return scale
 
     def _observe_for_scale(self, rows: Any, labels: FloatArray, weights: FloatArray, margins: FloatArray) -> None:
         """Add learned rows to the sums from which factors are computed."""
@@ -239,7 +243,7 @@ class BlockLearner(LearnerMemory):
         return int(outside.argmax()) if outside.any() else len(labels)
 
     def _widen(self, size: float) -> None:
-        """Set the interval to ±2 size. The decision and its curvature stay (`docs/linear_model.md`)."""
+        """Set the interval to ±2 size. The decision and its curvature stay (`docs/guides/linear_model.md`)."""
         size = max(size, NARROWEST)
         if self._settings.scales != "one":  # the residual begins at 0
             self._use(replace(self._settings, residual_radius=2 * size))

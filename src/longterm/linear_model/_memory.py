@@ -174,22 +174,10 @@ class LearnerMemory:
 
     def margins(self, X: Any) -> FloatArray:
         """Return ⟨u, x⟩ + b for the rows u of X, with the decision in force."""
-        made = X @ self.weights + self.intercept
-        return np.asarray(made)
+        return np.asarray(X @ self.weights + self.intercept)
 
     def predict(self, X: Any) -> FloatArray:
-        """Return the predicted labels, −1 or +1, or targets of rows, with the decision in force.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, dimension)
-            The rows.
-
-        Returns
-        -------
-        predictions : ndarray of shape (n,)
-            A margin of 0 is predicted as −1.
-        """
+        """Return the predicted labels, −1 or +1, or targets of rows, with the decision in force."""
         margins = self.margins(X if hasattr(X, "shape") else np.asarray(X, dtype=np.float64))
         return np.where(margins > 0, 1.0, -1.0) if self._classifies else margins
 

@@ -19,21 +19,7 @@ def budget_multiplier(
     L is the mean loss over these rows and ρ(x) = l1‖x‖₁ + ½ l2‖x‖² the constraint. At the best model within the budget
     this is the KKT multiplier, which is −dL/d(budget). It is 0 for a budget that never bound.
 
-    Parameters
-    ----------
-    learner : BudgetLinearLearner
-        Its settings, and the scale of its features, define L and ρ.
-    X : ndarray or sparse matrix of shape (n, d)
-        The rows, not scaled.
-    labels, weights : ndarray of shape (n,)
-        Labels or targets, and weights of the rows; empty weights are all 1.
-    model : tuple
-        Weights for rows that are not scaled, and the intercept.
-
-    Returns
-    -------
-    multiplier : float
-        At least 0.
+    The rows are not scaled, nor are the weights of the model. Empty `weights` are all 1.
     """
     settings, scale, (x, intercept) = learner.settings, learner.scale, model
     if not learner.binds or not x.any():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from longterm.errors import missing_extra
 from longterm.linear_model.path import PathPoint, best_point, smallest_point
 
 
@@ -13,31 +14,17 @@ def draw_path(points: Sequence[PathPoint], axis: Any = None) -> Any:
     try:
         from matplotlib import pyplot as plt
     except ImportError:
-        raise ImportError("the figure of a path needs matplotlib: pip install 'longterm[experiments]'") from None
+        raise missing_extra("the figure of a path needs Matplotlib", "experiments") from None
     if axis is None:
         axis = plt.figure(figsize=(5.0, 3.4), layout="constrained").subplots()
     points = sorted(points, key=lambda point: point.budget)
-    axis.errorbar(
-        [point.nonzeros for point in points],
-        [point.loss for point in points],
-        [point.standard_error for point in points],
-        marker="o",
-        markersize=3,
-        linewidth=0.8,
-        elinewidth=0.6,
-    )
+    columns = zip(*((point.nonzeros, point.loss, point.standard_error) for point in points), strict=True)
+    axis.errorbar(*columns, marker="o", markersize=3, linewidth=0.8, elinewidth=0.6)
     chosen = (("best", best_point(points), "*"), ("within one standard error", smallest_point(points), "s"))
     for name, point, marker in chosen:
-        axis.plot(
-            point.nonzeros,
-            point.loss,
-            marker,
-            color="black",
-            markersize=9,
-            markerfacecolor="none",
-            linestyle="none",
-            label=f"{name}: budget {point.budget:.3g}, {point.nonzeros} features",
-        )
+        label = f"{name}: budget {point.budget:.3g}, {point.nonzeros} features"
+        style = {"color": "black", "markersize": 9, "markerfacecolor": "none", "linestyle": "none"}
+        axis.plot(point.nonzeros, point.loss, marker, label=label, **style)
     axis.set(xlabel="non-zero weights", ylabel="progressive loss per row")
     axis.grid(visible=True, alpha=0.3)
     axis.legend(fontsize=7, frameon=False)

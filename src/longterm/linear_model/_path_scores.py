@@ -40,17 +40,7 @@ class PathScores:
         return np.arange(BATCH - self.rounds % BATCH, count + 1, BATCH)
 
     def add(self, count: int, losses: FloatArray, cumulative_loss: FloatArray) -> None:
-        """Add `count` scored rounds.
-
-        Parameters
-        ----------
-        count : int
-            The number of rounds.
-        losses : ndarray of shape (ends, learners)
-            The learners' cumulative losses at the rounds of `batch_ends`.
-        cumulative_loss : ndarray of shape (learners,)
-            Their cumulative losses after the last round.
-        """
+        """Add `count` scored rounds: cumulative losses of the learners at `batch_ends` (a row each) and at the end."""
         for number, at_end in enumerate(losses - self.skipped, start=self.rounds // BATCH + 1):
             batch_mean = (at_end - self.batch_start) / BATCH
             deviation = batch_mean - self.mean

@@ -195,6 +195,16 @@ def whole_numbers(name: str, given: Any) -> NDArray[np.int64]:
     return np.ascontiguousarray(numbers, dtype=np.int64)
 
 
+def order_for(order: Any, count: int) -> NDArray[np.int64]:
+    """Return the numbers of rows in the order to learn them; IN_ORDER for None."""
+    if order is None:
+        return IN_ORDER
+    numbers = whole_numbers("order", order)
+    if numbers.ndim != 1 or np.any((numbers < 0) | (numbers >= count)):
+        raise InputError("order", "has other numbers than those of rows", f"Use 0 … {count - 1}")
+    return numbers
+
+
 def is_row(indices: NDArray[Any], values: NDArray[Any], dimension: int) -> bool:
     """Return True if these are the columns of a row in increasing order, with a value for each."""
     if values.ndim != 1 or values.shape != indices.shape:
@@ -256,26 +266,25 @@ def in_range(length: Any, distance: Any, weight: Any, radius: Any, bound: float 
     return 2.0 * heavy * (1.0 + radius * reach + distance) * reach <= bound
 
 
+def all_in_range(
+    longest: float, distances: FloatArray, weights: FloatArray, radius: float, bound: float = LONGEST_GRADIENT
+) -> bool:
+    """Return True if even a row of the length `longest` is in range with the largest distance and weight."""
+    heaviest = float(weights.max()) if len(weights) else 1.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        return len(distances) == 0 or bool(in_range(longest, float(distances.max()), heaviest, radius, bound))
+
+
 def first_out_of_range(
     rows: Any,
-    longest: float,
     distances: FloatArray,
     weights: FloatArray,
     radius: float,
     order: NDArray[np.int64] = IN_ORDER,
     bound: float = LONGEST_GRADIENT,
 ) -> int | None:
-    """Return the place of the first row, learned in this order, that is not `in_range`; None if all are.
-
-    `longest` is a bound on the lengths: if it is in range with the largest distance and weight, no row is read. Weights
-    may be empty.
-    """
-    if len(distances) == 0:
-        return None
-    heaviest = float(weights.max()) if len(weights) else 1.0
+    """Return the place of the first row, learned in this order, that is not `in_range`; None if all are."""
     with np.errstate(over="ignore", invalid="ignore"):
-        if in_range(longest, float(distances.max()), heaviest, radius, bound):
-            return None
         lengths = row_lengths(rows)
         lengths = lengths if order is IN_ORDER else lengths[order]
         wrong = ~in_range(lengths, distances, weights if len(weights) else 1.0, radius, bound)
@@ -290,7 +299,9 @@ def require_in_range(
     order: NDArray[np.int64] = IN_ORDER,
 ) -> None:
     """Raise InputError if a row of the block is out of range. The arguments are those of `first_out_of_range`."""
-    place = first_out_of_range(block.rows, block.longest, distances, weights, radius, order)
+    if all_in_range(block.longest, distances, weights, radius):
+        return
+    place = first_out_of_range(block.rows, distances, weights, radius, order)
     if place is not None:
         row = place if order is IN_ORDER else int(order[place])
         what = f"has numbers so large that their squares overflow (rows up to {block.longest:.3g} long: see row {row})"

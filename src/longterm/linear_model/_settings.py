@@ -1,9 +1,9 @@
 """The settings of a learner, and the constants that its kernel reads.
 
 With R the radius of the ball that holds {g ≤ 0}, D the bound on |g| and r the intercept's bound, the set Ball(R) ×
-[−r, r] has the radius ϱ = √(R² + r²). Constants found online need no more (`docs/aftrl.md`); the intercept is then a
-learner of its own. Given constants are those of `AFTRL`, `PenalisedFTRL`, `AOGD` and `MahdaviOGD` on that set, for
-rows no longer than `feature_norm` (the intercept adds 1 to its square) and targets within `label_bound`.
+[−r, r] has the radius ϱ = √(R² + r²). Constants found online need no more (`docs/proofs/aftrl.md`); the intercept is
+then a learner of its own. Given constants are those of `AFTRL`, `PenalisedFTRL`, `AOGD` and `MahdaviOGD` on that set,
+for rows no longer than `feature_norm` (the intercept adds 1 to its square) and targets within `label_bound`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from longterm.theory.facts import Constants
 
 RULES = ("a-ftrl", "a-ogd", "penalised-ftrl", "mahdavi")
 LEADERS = ("a-ftrl", "penalised-ftrl")
-SCALES, OFFSETS = ("one", "mixed", "priced"), ("none", "log-odds", "mean")
+SCALES, OFFSETS = ("one", "mixed"), ("none", "log-odds", "mean")
 """In the order of the kernels' codes."""
 GIVEN = frozenset({"feature_norm", "label_bound", "rounds"})
 DEFAULT_PARAMETER = {HUBER: 1.0, QUANTILE: 0.5}
@@ -48,7 +48,7 @@ class Settings:
     growth: float = 0.5
     given: Mapping[str, float] | None = field(default=None)
     scales: str = "one"
-    """The radii of the leader: "one"; "mixed", eight in one leader; "priced", eight that are also charged λg."""
+    """The radii of the leader: "one", or "mixed" for eight in one leader."""
     offset: str = "none"
     """With a mixture: the intercept without its residual, "none", "log-odds" or "mean"."""
     max_features: int = 0
@@ -70,8 +70,6 @@ class Settings:
         if self.max_features and (self.rule != "penalised-ftrl" or self.scales == "one" or self.l1 <= 0):
             what = "is held by penalised FTRL with a mixture of scales and l1 > 0"
             raise InputError("max_features", what, 'Use rule="penalised-ftrl", constants="online", l1=1')
-        if self.scales == "priced" and self.rule != "a-ftrl":
-            raise InputError("scales", "only a-ftrl has a multiplier to pay", 'Use scales="mixed"')
         if self.offset not in OFFSETS:
             raise InputError("offset", f"{self.offset!r} is not known", f"Choose one of {', '.join(OFFSETS)}")
         validate.set_frozen(

@@ -53,20 +53,7 @@ def require(holds: bool, otherwise: str) -> None:
 
 
 def checked_settings(specification: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Settings:
-    """Return the settings of a stored learner. Raise ValueError or TypeError if it is not valid.
-
-    Parameters
-    ----------
-    specification : mapping
-        The JSON part of a snapshot.
-    arrays : mapping of str to ndarray
-        Its arrays.
-
-    Returns
-    -------
-    Settings
-        Everything has been checked: memory may be allocated, and rows learned.
-    """
+    """Return the settings of a stored learner, after all checks. Raise ValueError or TypeError if it is not valid."""
     require(set(specification) == KEYS, f"it has {sorted(map(str, specification))}, not {sorted(KEYS)}")
     for name in ("widens", "sparse"):
         require(type(specification[name]) is bool, f"{name} is neither true nor false")

@@ -17,20 +17,7 @@ class SummarisedModel:
     """Mixin: the method `summary`."""
 
     def summary(self: Any, top: int = 20) -> TextTable:
-        """Return the largest weights by name, with how much of the budget is used.
-
-        Parameters
-        ----------
-        top : int
-            How many features to show, those with the largest weights first; with several classes by the largest of
-            a feature's weights.
-
-        Returns
-        -------
-        table : TextTable
-            Text in a terminal, a table in a notebook. The title has the share of the budget that the model of `predict`
-            uses and, after `fit`, the multiplier of the budget. Names are those of the data frame, or x0, x1, ….
-        """
+        """Return a table of the `top` features with the largest weights, under the share of the budget that is used."""
         check_is_fitted(self)
         top = validate.count("top", top)
         weights, intercepts = self._chosen_models()

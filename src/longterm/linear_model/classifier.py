@@ -9,18 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.base import ClassifierMixin
-from sklearn.utils import check_random_state, compute_class_weight
-from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from longterm.errors import InputError
 from longterm.linear_model._estimator import BudgetLinearModel
 from longterm.linear_model._estimator_files import stored_classes, taken_classes
 from longterm.linear_model._passes import TrainingRows
 from longterm.linear_model._rows import row_block, weights_for
-from longterm.linear_model.kernels.losses import CODES, OF_TWO_CLASSES
 from longterm.storage.one_thread import exclusive
 
 
@@ -33,68 +30,56 @@ def _has_probabilities(estimator: Any) -> bool:
 class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignore[misc]
     """Logistic regression, or a support vector machine, with l1‖x‖₁ + ½ l2‖x‖² ≤ budget in the long run.
 
-    Rows are learned one after another by A-FTRL or another `rule`, each after it was scored. More than two classes are
-    learned one against the rest, each with the whole budget. All parameters are optional.
+    Rows are learned one after another, each after it was scored. More than two classes are learned one against the
+    rest, each with the whole budget. All parameters are optional.
 
     Parameters
     ----------
     budget : float, optional
-        ρ of the constraint g(x) = l1‖x‖₁ + ½ l2‖x‖² − ρ ≤ 0. The intercept is free. `fit` standardises features
-        (`scale_features`), and x are then the weights of standardised features. None: a budget that will not bind
-        (`budget_`); 10 where there is one scale only.
+        ρ of the constraint l1‖x‖₁ + ½ l2‖x‖² ≤ ρ on the weights. None: one that will not bind (`budget_`).
     l1, l2 : float
-        The weights of the two norms in g.
+        The weights of the two norms.
     loss : {"logistic", "hinge", "squared_hinge"}
         The loss of a row.
     rule : {"a-ftrl", "a-ogd", "penalised-ftrl", "mahdavi"}
-        "a-ftrl" has sparse weights, and its rounds cost as much as a row has non-zeros. "penalised-ftrl" has almost no
-        violation, and its rounds cost O(d). "mahdavi" has constant steps and needs `constants` with "rounds".
+        "a-ftrl": sparse weights, O(non-zeros) per row; "penalised-ftrl": almost no violation, O(d) per row.
     fit_intercept : bool
-        Whether there is an intercept.
+        Whether there is an intercept. It does not count towards the budget.
     intercept_bound : float, optional
-        The intercept for centred features is within ±intercept_bound. None: it is free with a mixture of scales, and
-        within ±4 with one scale, which allows shares of the classes from 2 % to 98 %.
+        The intercept is within ±intercept_bound. None: free with a mixture of scales, ±4 with one scale.
     constants : "online" or dict
-        "online": step sizes come from the gradients seen so far. A dict gives bounds known beforehand, for the step
-        sizes of the theorems: {"feature_norm": the length of the longest row, "label_bound": …, "rounds": …}.
-    scales : {"mixed", "priced", "one"}, optional
-        "mixed": a mixture of eight radii, so that a generous budget does no harm. "priced": the same, and each radius
-        also pays for the multiplier. "one": the budget's own radius. None: "mixed" where the rule has it.
+        Step sizes from the gradients so far, or from {"feature_norm": …, "label_bound": …, "rounds": …} ("mahdavi").
+    scales : {"mixed", "one"}, optional
+        A mixture of eight radii, so that a large budget does no harm, or one. None: "mixed" where the rule has it.
     max_features : int, optional
-        At most this many non-zero weights. `fit` learns a model of all features, keeps those with the largest weights,
-        and learns again with these alone. `partial_fit` keeps the limit in every round, by penalised FTRL.
+        At most this many non-zero weights: chosen by a first `fit`, or in every round of `partial_fit`.
     scale_features : bool, optional
-        Whether features are centred and scaled; `coef_` and `intercept_` are for rows as they come. With a budget,
-        `fit` standardises them: each is divided by its standard deviation. None: yes, but not for a budget in a stream,
-        where standard deviations are not known, nor for a budget and a sparse matrix that is not centred. Sparse
-        matrices are centred if they have at most 512 columns, or if a fourth of their entries are stored.
+        Whether features are centred and scaled. None: yes, but not for wide sparse matrices or streams with a budget.
     half_life : float, optional
-        After this many rows the weight of a row is halved: for streams that drift, rules "a-ftrl" and "penalised-ftrl".
-        `fit` then takes its rows once, in their order, and predicts with the last decision.
+        After this many rows the weight of a row is halved, for streams that drift. `fit` then makes one pass.
     beta : float
-        β of the multiplier's regularisation θ_t ∝ t^−β, in (0, 1). Larger values have less violation and more regret.
+        β of the multiplier's regularisation θ_t ∝ t^−β, in (0, 1). Larger values: less violation and more regret.
     growth : float
-        Penalised FTRL: its weights are w_t ∝ t^(1 + growth).
+        Penalised FTRL's weights are w_t ∝ t^(1 + growth).
     passes : int, optional
-        The number of passes of `fit` over its rows. None: 5, or 10 with a budget, but at most 100,000 rounds or one
-        pass. `partial_fit` makes one pass.
+        Passes of `fit` over its rows. None: 5, or 10 with a budget, but at most 100,000 rounds or one pass.
     shuffle : bool
         Whether every pass of `fit` has an order of its own.
     random_state : int, RandomState instance or None
-        Draws these orders, and the rounds whose decisions represent others in `average_coef_`.
+        Draws these orders, and the rounds of `average_coef_`.
     class_weight : dict, "balanced" or None
-        The loss of a row is multiplied by the weight of its class. "balanced" is for `fit` only.
+        Factors for the losses of the classes. "balanced" is for `fit` only.
     warm_start : bool
         Whether `fit` continues from the last fit.
     predict_with : {"auto", "recent", "last", "average", "within_budget"}
-        The model that predicts. "recent": the average of `fit`'s decisions, later ones with larger weights, 0 where
-        most of them are 0, and within the budget. "last": the decision in force. "average": the mean of all
-        decisions. "within_budget": the nearest point to that mean within the budget. "auto": "recent" after `fit`,
-        "last" after `partial_fit`.
+        "recent": an average of `fit`'s decisions within the budget; "last": the decision in force; "average": the mean
+        decision; "within_budget": the nearest to it within the budget; "auto": "recent" after `fit`, else "last".
 
     Notes
     -----
-    `docs/linear_model.md` lists what each attribute guarantees.
+    `fit` with a budget standardises features, and the budget is one of the weights of standardised features; `coef_`
+    and `intercept_` are for rows as they come. Sparse matrices are centred if they have at most 512 columns or a fourth
+    of their entries stored. `docs/guides/linear_model.md` lists what each attribute guarantees.
 
     Examples
     --------
@@ -154,89 +139,29 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
         self.predict_with = predict_with
 
     @exclusive
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn the rows in `passes` passes, and predict with the average of the decisions.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-            The rows.
-        y : array-like of shape (n,)
-            Their classes.
-        sample_weight : array-like of shape (n,), optional
-            Factors for the losses of the rows.
-
-        Returns
-        -------
-        self : BudgetLinearClassifier
-            This estimator.
-        """
-        with self._unchanged_on_errors():
-            self._require_loss()
-            continues = self.warm_start and hasattr(self, "_learners")
-            X, y = self._validated(X, y, reset=not continues)
-            check_classification_targets(y)
-            self._set_classes(self.classes_ if continues else unique_labels(y))
-            rows = self._training_rows(X, y, sample_weight)
-            self._fit_rows(X, rows, check_random_state(self.random_state), continues=continues)
-        return self
-
-    @exclusive
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn the rows once, in their order.
+        """Learn the rows once, in their order. The first call needs all `classes`."""
+        first = not hasattr(self, "_learners")
+        if first and classes is None:
+            raise ValueError("classes must be passed on the first call to partial_fit.")
+        if not first and classes is not None and not np.array_equal(classes, self.classes_):
+            raise ValueError(f"`classes={classes!r}` is not the same as on last call to partial_fit")
+        if isinstance(self.class_weight, str) and self.class_weight == "balanced":
+            raise ValueError("class_weight 'balanced' is for fit: a stream's shares are not known. Give a mapping.")
+        return self._learn_once(X, y, sample_weight, classes)
 
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-            The rows.
-        y : array-like of shape (n,)
-            Their classes.
-        classes : array-like, optional
-            All classes. Required in the first call.
-        sample_weight : array-like of shape (n,), optional
-            Factors for the losses of the rows.
-
-        Returns
-        -------
-        self : BudgetLinearClassifier
-            This estimator.
-        """
-        with self._unchanged_on_errors():
-            first = not hasattr(self, "_learners")
-            if first and classes is None:
-                raise ValueError("classes must be passed on the first call to partial_fit.")
-            if isinstance(self.class_weight, str) and self.class_weight == "balanced":
-                raise ValueError("class_weight 'balanced' is for fit: a stream's shares are not known. Give a mapping.")
-            X, y = self._validated(X, y, reset=first)
-            if first:
-                self._require_loss()
-                check_classification_targets(y)
-                self._set_classes(unique_labels(classes))
-            elif classes is not None and not np.array_equal(classes, self.classes_):
-                raise ValueError(f"`classes={classes!r}` is not the same as on last call to partial_fit")
-            rows = self._training_rows(X, y, sample_weight)
-            if first:
-                self._start(X, rows, check_random_state(self.random_state), stream=True)
-            self._learn_stream(rows)
-        return self
-
-    def _require_loss(self) -> None:
-        if CODES.get(self.loss) not in OF_TWO_CLASSES:
-            names = [name for name, code in CODES.items() if code in OF_TWO_CLASSES]
-            raise InputError("loss", f"{self.loss!r} is not a loss of classes", f"Choose one of {', '.join(names)}")
-
-    def _set_classes(self, classes: NDArray[Any]) -> None:
+    def _training_rows(
+        self, X: Any, y: Any, sample_weight: Any, *, reset: bool, classes: Any = None
+    ) -> tuple[Any, TrainingRows]:
+        """Return X and its rows, with labels ±1 for each learner and weights times those of their classes."""
+        X, y = self._validated(X, y, reset=reset)
+        if reset:
+            check_classification_targets(y)
+            self.classes_ = unique_labels(y if classes is None else classes)
+        block, classes = row_block(X, X.shape[1]), self.classes_
         if len(classes) < 2:
             raise ValueError(f"The number of classes has to be greater than one; got {len(classes)} class")
-        self.classes_ = classes
-
-    def _training_rows(self, X: Any, y: NDArray[Any], sample_weight: Any) -> TrainingRows:
-        """Return the rows with labels ±1 for each learner, and with their weights times those of their classes."""
-        block, classes = row_block(X, X.shape[1]), self.classes_
-        positive = [y == one for one in (classes[1:] if len(classes) == 2 else classes)]
-        known = y == classes[0]
-        for one in positive:
-            known = known | one
+        known = np.isin(y, classes)
         if not known.all():
             raise ValueError(f"y has classes that were not there before: {np.unique(y[~known])[:5].tolist()}")
         weights = weights_for(sample_weight, block.count)
@@ -247,7 +172,8 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
                 raise InputError("class_weight", what, "Give finite weights of at least 0")
             of_rows = of_classes[np.searchsorted(classes, y)]
             weights = of_rows * weights if len(weights) else of_rows
-        return TrainingRows(block, [np.where(one, 1.0, -1.0) for one in positive], weights)
+        positive = classes[1:] if len(classes) == 2 else classes
+        return X, TrainingRows(block, [np.where(y == one, 1.0, -1.0) for one in positive], weights)
 
     def _count_models(self) -> int:
         return 1 if len(self.classes_) == 2 else len(self.classes_)
@@ -261,75 +187,26 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
         super()._take_parts(metadata, arrays)
 
     def decision_function(self, X: Any) -> NDArray[Any]:
-        """Return the margins ⟨u, x⟩ + b.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-            The rows.
-
-        Returns
-        -------
-        margins : ndarray of shape (n,) or (n, classes)
-            One for each row, or one for each row and class where there are more than two.
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", reset=False)
-        weights, intercepts = self._chosen_models()
-        scores = safe_sparse_dot(X, weights.T, dense_output=True) + intercepts
-        return np.asarray(scores[:, 0] if scores.shape[1] == 1 else scores)
+        """Return the margins ⟨u, x⟩ + b, one for each row or, with more than two classes, for each row and class."""
+        scores = self._margins(X)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the class of each row.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-            The rows.
-
-        Returns
-        -------
-        classes : ndarray of shape (n,)
-            The class with the largest margin.
-        """
+        """Return the class of each row, that of the largest margin."""
         scores = self.decision_function(X)
         index = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[index])
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[Any]:
-        """Return the probability of each class, for the logistic loss.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-            The rows.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n, classes)
-            For more than two classes one against the rest, normalised.
-        """
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            positive = expit(scores)
-            return np.stack([1 - positive, positive], axis=1)
-        each = expit(scores)
+        """Return the probability of each class, for the logistic loss: one against the rest, normalised."""
+        each = expit(self._margins(X))
+        if each.shape[1] == 1:
+            return np.hstack([1 - each, each])
         total = each.sum(axis=1, keepdims=True)
         return np.where(total > 0, each / np.where(total > 0, total, 1.0), 1 / each.shape[1])
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> NDArray[Any]:
-        """Return the logarithm of `predict_proba`.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-            The rows.
-
-        Returns
-        -------
-        logarithms : ndarray of shape (n, classes)
-            For the logistic loss.
-        """
+        """Return the logarithm of `predict_proba`."""
         return np.asarray(np.log(self.predict_proba(X)))

@@ -3,7 +3,7 @@
 **Forgetting.** Row t has the weight ω_t = 2^{t/h}. A common factor of all losses changes no decision of FTRL with
 constants found online, so this is the leader of z_t = Σ_s γ^{t−s}n_s with γ = 2^{−1/h}, and of Λ and V likewise: after
 h rounds a row counts half. Before the weights grow too large the state is divided by a power of 2, which is exact.
-`docs/linear_model.md` has the regret on every interval and the violation, with proofs.
+`docs/guides/linear_model.md` has the regret on every interval and the violation, with proofs.
 
 **More features.** `grow` adds weights that are 0 so far. θ_0 and w_0 stay those of the first dimension, since θ_t must
 not rise and w_t not fall; the theorems hold with D, from which they are computed, that of the first dimension.
@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
 from longterm.errors import InputError
-from longterm.linear_model._learning import NO_ROUNDS, NO_TRACE
 from longterm.linear_model._rows import IN_ORDER, NO_NUMBERS, RowBlock
 from longterm.linear_model._settings import LEADERS, Settings
 from longterm.linear_model.kernels.layout import FIELDS, MIXTURE_FIELDS
@@ -113,13 +112,7 @@ class EvolvingLinearLearner(BudgetLinearLearner):
 
     @exclusive
     def grow(self, dimension: int) -> None:
-        """Add features up to this number. Their weights are 0.
-
-        Parameters
-        ----------
-        dimension : int
-            At least as many as now.
-        """
+        """Add features up to this number. Their weights are 0."""
         before = self._settings.dimension
         if validate.count("dimension", dimension) < before:
             raise InputError("dimension", f"{dimension} is less than the {before} there are", "Features only appear")
@@ -135,20 +128,7 @@ class EvolvingLinearLearner(BudgetLinearLearner):
     # --- learning ---------------------------------------------------------------------------------------------
 
     def margin(self, indices: NDArray[np.int64], values: FloatArray) -> float:
-        """Return ⟨u, x⟩ + b of one sparse row with the decision in force; nothing is learned.
-
-        Parameters
-        ----------
-        indices : ndarray of int64
-            Columns within 0 … d − 1.
-        values : ndarray of float64
-            The features there.
-
-        Returns
-        -------
-        margin : float
-            The value that `step` would return.
-        """
+        """Return ⟨u, x⟩ + b of one sparse row with the decision in force; nothing is learned."""
         if indices.size and (indices.min() < 0 or indices.max() >= self._settings.dimension):
             raise InputError("indices", "are not all columns", f"Use 0 … {self._settings.dimension - 1}")
         if indices.shape != values.shape:
@@ -170,13 +150,12 @@ class EvolvingLinearLearner(BudgetLinearLearner):
         order: NDArray[np.int64] = IN_ORDER,
         *,
         margins: FloatArray = NO_NUMBERS,
-        record: NDArray[np.int64] = NO_ROUNDS,
-        trace: NDArray[Any] = NO_TRACE,
+        **recorded: Any,
     ) -> None:
         if self._half_life is None:
-            super().learn_checked(block, labels, weights, order, margins=margins, record=record, trace=trace)
+            super().learn_checked(block, labels, weights, order, margins=margins, **recorded)
             return
-        if len(record):
+        if recorded:
             raise InputError("record", "a trace has no sums of losses that fade", "Learn in blocks, and look between")
         if order is not IN_ORDER:  # weights belong to rounds here, not to rows
             block, labels = RowBlock(block.take(order), len(order), block.longest), labels[order]

@@ -22,9 +22,9 @@ from longterm.linear_model._rows import (
     NO_NUMBERS,
     RowBlock,
     labels_for,
+    order_for,
     row_block,
     weights_for,
-    whole_numbers,
 )
 from longterm.linear_model.kernels.layout import TRACE
 from longterm.linear_model.streaming import BudgetLinearLearner
@@ -150,21 +150,11 @@ class BudgetPath:
             Row numbers: learn these rows in this order.
         scored : bool
             Whether these rows count for `loss`. Use False for rows that were learned before: their loss is too low.
-
-        Returns
-        -------
-        self : BudgetPath
-            This path.
         """
         settings, first = self.learners[0].settings, self.learners[0].rounds + 1
         block = row_block(X, settings.dimension, first if order is None else None)
         labels, weights = labels_for(y, block.count, settings.classifies), weights_for(sample_weight, block.count)
-        rows_in_order = IN_ORDER
-        if order is not None:
-            rows_in_order = whole_numbers("order", order)
-            if rows_in_order.ndim != 1 or np.any((rows_in_order < 0) | (rows_in_order >= block.count)):
-                raise InputError("order", "has other numbers than those of rows", f"Use 0 … {block.count - 1}")
-        self.learn_checked(block, labels, weights, rows_in_order, scored=scored)
+        self.learn_checked(block, labels, weights, order_for(order, block.count), scored=scored)
         return self
 
     def learn_checked(
@@ -235,18 +225,7 @@ class BudgetPath:
         return best_point(few)
 
     def figure(self, axis: Any = None) -> Any:
-        """Draw loss against the number of non-zero weights, with standard errors, by matplotlib.
-
-        Parameters
-        ----------
-        axis : matplotlib.axes.Axes, optional
-            Where to draw; a new figure's axis unless given.
-
-        Returns
-        -------
-        axis : matplotlib.axes.Axes
-            The axis with the figure.
-        """
+        """Draw loss against non-zero weights, with standard errors, on a matplotlib axis, and return the axis."""
         from longterm.linear_model._path_figure import draw_path
 
         return draw_path(self.points, axis)
@@ -285,11 +264,6 @@ def budgets_for(
         The weights of the two norms in the constraint.
     classifies : bool
         Whether labels are ±1.
-
-    Returns
-    -------
-    budgets : ndarray of shape (count,)
-        From small to large.
     """
     squares = X.multiply(X) if hasattr(X, "multiply") else np.square(np.asarray(X, dtype=np.float64))
     sizes = np.sqrt(np.asarray(squares.mean(axis=0), dtype=np.float64).ravel())

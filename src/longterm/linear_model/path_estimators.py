@@ -12,10 +12,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from longterm.errors import InputError
-from longterm.linear_model._estimator_files import require
 from longterm.linear_model._passes import RecentAverage, TrainingRows
 from longterm.linear_model._path_scores import PathScores
 from longterm.linear_model._rows import IN_ORDER
+from longterm.linear_model._stored import require
 from longterm.linear_model.classifier import BudgetLinearClassifier
 from longterm.linear_model.path import BudgetPath, PathPoint, best_point, budget_grid, budgets_for, smallest_point
 from longterm.linear_model.regressor import BudgetLinearRegressor
@@ -25,6 +25,8 @@ CHOICES = ("best", "smallest")
 GRID_ROWS = 2**16
 """Rows of the first block that determine an automatic grid."""
 GRID_SIZE = 32
+ADDED = ("loss", "signed_violation", "hard_violation", "nonzeros")
+"""Numbers of a point that are added up over the classes."""
 
 
 class _PathModel:
@@ -114,17 +116,11 @@ class _PathModel:
 
     def _set_points(self: Any) -> None:
         """Add up the points of all paths, errors as if they were independent, and choose one of them."""
-        self._points = [
-            replace(
-                points[0],
-                loss=sum(point.loss for point in points),
-                standard_error=float(np.sqrt(sum(point.standard_error**2 for point in points))),
-                signed_violation=sum(point.signed_violation for point in points),
-                hard_violation=sum(point.hard_violation for point in points),
-                nonzeros=sum(point.nonzeros for point in points),
-            )
-            for points in zip(*(path.points for path in self.paths_), strict=True)
-        ]
+        self._points = []
+        for points in zip(*(path.points for path in self.paths_), strict=True):
+            totals = {name: sum(getattr(point, name) for point in points) for name in ADDED}
+            error = float(np.sqrt(sum(point.standard_error**2 for point in points)))
+            self._points.append(replace(points[0], standard_error=error, **totals))
         best: PathPoint = best_point(self._points) if self.choose == "best" else smallest_point(self._points)
         self._place = self._points.index(best)
 
@@ -168,29 +164,29 @@ class _PathModel:
 
     # --- attributes -------------------------------------------------------------------------------------------
 
+    def _path_of(self: Any, name: str) -> NDArray[Any]:
+        check_is_fitted(self)
+        return np.array([getattr(point, name) for point in self._points])
+
     @property
-    def loss_path_(self: Any) -> NDArray[Any]:
+    def loss_path_(self) -> NDArray[Any]:
         """The progressive loss per row of every budget."""
-        check_is_fitted(self)
-        return np.array([point.loss for point in self._points])
+        return self._path_of("loss")
 
     @property
-    def standard_error_path_(self: Any) -> NDArray[Any]:
+    def standard_error_path_(self) -> NDArray[Any]:
         """The standard errors of `loss_path_`."""
-        check_is_fitted(self)
-        return np.array([point.standard_error for point in self._points])
+        return self._path_of("standard_error")
 
     @property
-    def nonzero_path_(self: Any) -> NDArray[Any]:
+    def nonzero_path_(self) -> NDArray[Any]:
         """The number of non-zero weights of every budget, added up over the classes."""
-        check_is_fitted(self)
-        return np.array([point.nonzeros for point in self._points])
+        return self._path_of("nonzeros")
 
     @property
-    def hard_violation_path_(self: Any) -> NDArray[Any]:
+    def hard_violation_path_(self) -> NDArray[Any]:
         """Σ [g(x_t)]₊ of every budget."""
-        check_is_fitted(self)
-        return np.array([point.hard_violation for point in self._points])
+        return self._path_of("hard_violation")
 
     def figure(self: Any, axis: Any = None) -> Any:
         """Draw loss against non-zero weights: `BudgetPath.figure`."""
@@ -270,10 +266,7 @@ class BudgetPathClassifier(_PathModel, BudgetLinearClassifier):
 
 
 class BudgetPathRegressor(_PathModel, BudgetLinearRegressor):
-    """A `BudgetLinearRegressor` that chooses its budget by progressive loss.
-
-    `fit` scores every budget in one pass, and then fits a model with the chosen budget, with which later calls of
-    `partial_fit` continue. Without a `fit`, `partial_fit` learns with every budget and predicts with the best so far.
+    """A `BudgetLinearRegressor` that chooses its budget by progressive loss, as `BudgetPathClassifier` does.
 
     Parameters
     ----------

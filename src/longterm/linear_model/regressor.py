@@ -8,83 +8,64 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
-from sklearn.utils import check_random_state
-from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from longterm._arrays import FloatArray
-from longterm.errors import InputError
 from longterm.linear_model._estimator import BudgetLinearModel
 from longterm.linear_model._passes import TrainingRows
 from longterm.linear_model._rows import labels_for, row_block, weights_for
-from longterm.linear_model.kernels.losses import CODES, OF_TWO_CLASSES
 from longterm.storage.one_thread import exclusive
 
 
 class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[misc]
     """Least squares, Huber or quantile regression with l1‖x‖₁ + ½ l2‖x‖² ≤ budget in the long run.
 
-    Rows are learned one after another by A-FTRL or another `rule`, each after it was scored. All parameters are
-    optional.
+    Rows are learned one after another, each after it was scored. All parameters are optional.
 
     Parameters
     ----------
     budget : float, optional
-        ρ of the constraint g(x) = l1‖x‖₁ + ½ l2‖x‖² − ρ ≤ 0. The intercept is free. `fit` standardises features
-        (`scale_features`), and x are then the weights of standardised features. None: a budget that will not bind
-        (`budget_`); 10 where there is one scale only.
+        ρ of the constraint l1‖x‖₁ + ½ l2‖x‖² ≤ ρ on the weights. None: one that will not bind (`budget_`).
     l1, l2 : float
-        The weights of the two norms in g.
+        The weights of the two norms.
     loss : {"squared", "huber", "quantile"}
         The loss of a row.
     loss_parameter : float, optional
         The threshold of Huber's loss (1 unless given), or the level of the quantile (½ unless given).
     rule : {"a-ftrl", "a-ogd", "penalised-ftrl", "mahdavi"}
-        "a-ftrl" has sparse weights, and its rounds cost as much as a row has non-zeros. "penalised-ftrl" has almost no
-        violation, and its rounds cost O(d). "mahdavi" has constant steps and needs `constants` with "rounds".
+        "a-ftrl": sparse weights, O(non-zeros) per row; "penalised-ftrl": almost no violation, O(d) per row.
     fit_intercept : bool
-        Whether there is an intercept.
+        Whether there is an intercept. It does not count towards the budget.
     intercept_bound : float, optional
-        The intercept for centred features is within ±intercept_bound. None: the interval grows with the targets.
+        The intercept is within ±intercept_bound. None: the interval grows with the targets.
     constants : "online" or dict
-        "online": step sizes come from the gradients seen so far. A dict gives bounds known beforehand, for the step
-        sizes of the theorems: {"feature_norm": the length of the longest row, "label_bound": …, "rounds": …}.
-    scales : {"mixed", "priced", "one"}, optional
-        "mixed": a mixture of eight radii, so that a generous budget does no harm. "priced": the same, and each radius
-        also pays for the multiplier. "one": the budget's own radius. None: "mixed" where the rule has it.
+        Step sizes from the gradients so far, or from {"feature_norm": …, "label_bound": …, "rounds": …} ("mahdavi").
+    scales : {"mixed", "one"}, optional
+        A mixture of eight radii, so that a large budget does no harm, or one. None: "mixed" where the rule has it.
     max_features : int, optional
-        At most this many non-zero weights. `fit` learns a model of all features, keeps those with the largest weights,
-        and learns again with these alone. `partial_fit` keeps the limit in every round, by penalised FTRL.
+        At most this many non-zero weights: chosen by a first `fit`, or in every round of `partial_fit`.
     scale_features : bool, optional
-        Whether features are centred and scaled; `coef_` and `intercept_` are for rows as they come. With a budget,
-        `fit` standardises them: each is divided by its standard deviation. None: yes, but not for a budget in a stream,
-        where standard deviations are not known, nor for a budget and a sparse matrix that is not centred. Sparse
-        matrices are centred if they have at most 512 columns, or if a fourth of their entries are stored.
+        Whether features are centred and scaled. None: yes, but not for wide sparse matrices or streams with a budget.
     half_life : float, optional
-        After this many rows the weight of a row is halved: for streams that drift, rules "a-ftrl" and "penalised-ftrl".
-        `fit` then takes its rows once, in their order, and predicts with the last decision.
+        After this many rows the weight of a row is halved, for streams that drift. `fit` then makes one pass.
     beta : float
-        β of the multiplier's regularisation θ_t ∝ t^−β, in (0, 1). Larger values have less violation and more regret.
+        β of the multiplier's regularisation θ_t ∝ t^−β, in (0, 1). Larger values: less violation and more regret.
     growth : float
-        Penalised FTRL: its weights are w_t ∝ t^(1 + growth).
+        Penalised FTRL's weights are w_t ∝ t^(1 + growth).
     passes : int, optional
-        The number of passes of `fit` over its rows. None: 5, or 10 with a budget, but at most 100,000 rounds or one
-        pass. `partial_fit` makes one pass.
+        Passes of `fit` over its rows. None: 5, or 10 with a budget, but at most 100,000 rounds or one pass.
     shuffle : bool
         Whether every pass of `fit` has an order of its own.
     random_state : int, RandomState instance or None
-        Draws these orders, and the rounds whose decisions represent others in `average_coef_`.
+        Draws these orders, and the rounds of `average_coef_`.
     warm_start : bool
         Whether `fit` continues from the last fit.
     predict_with : {"auto", "recent", "last", "average", "within_budget"}
-        The model that predicts. "recent": the average of `fit`'s decisions, later ones with larger weights, 0 where
-        most of them are 0, and within the budget. "last": the decision in force. "average": the mean of all
-        decisions. "within_budget": the nearest point to that mean within the budget. "auto": "recent" after `fit`,
-        "last" after `partial_fit`.
+        "recent": an average of `fit`'s decisions within the budget; "last": the decision in force; "average": the mean
+        decision; "within_budget": the nearest to it within the budget; "auto": "recent" after `fit`, else "last".
 
     Notes
     -----
-    `docs/linear_model.md` lists what each attribute guarantees.
+    The notes of `BudgetLinearClassifier` on standardised features hold here, too.
 
     Examples
     --------
@@ -144,63 +125,13 @@ class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[
         self.predict_with = predict_with
 
     @exclusive
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn the rows in `passes` passes, and predict with the average of the decisions.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-            The rows.
-        y : array-like of shape (n,)
-            Their targets.
-        sample_weight : array-like of shape (n,), optional
-            Factors for the losses of the rows.
-
-        Returns
-        -------
-        self : BudgetLinearRegressor
-            This estimator.
-        """
-        with self._unchanged_on_errors():
-            self._require_loss()
-            continues = self.warm_start and hasattr(self, "_learners")
-            X, rows = self._training_rows(X, y, sample_weight, reset=not continues)
-            self._fit_rows(X, rows, check_random_state(self.random_state), continues=continues)
-        return self
-
-    @exclusive
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn the rows once, in their order.
+        """Learn the rows once, in their order."""
+        return self._learn_once(X, y, sample_weight)
 
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-            The rows.
-        y : array-like of shape (n,)
-            Their targets.
-        sample_weight : array-like of shape (n,), optional
-            Factors for the losses of the rows.
-
-        Returns
-        -------
-        self : BudgetLinearRegressor
-            This estimator.
-        """
-        with self._unchanged_on_errors():
-            first = not hasattr(self, "_learners")
-            X, rows = self._training_rows(X, y, sample_weight, reset=first)
-            if first:
-                self._require_loss()
-                self._start(X, rows, check_random_state(self.random_state), stream=True)
-            self._learn_stream(rows)
-        return self
-
-    def _require_loss(self) -> None:
-        if self.loss not in CODES or CODES[self.loss] in OF_TWO_CLASSES:
-            names = [name for name, code in CODES.items() if code not in OF_TWO_CLASSES]
-            raise InputError("loss", f"{self.loss!r} is not a loss of targets", f"Choose one of {', '.join(names)}")
-
-    def _training_rows(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, TrainingRows]:
+    def _training_rows(
+        self, X: Any, y: Any, sample_weight: Any, *, reset: bool, classes: Any = None
+    ) -> tuple[Any, TrainingRows]:
         X, y = self._validated(X, y, reset=reset, y_numeric=True)
         block = row_block(X, X.shape[1])
         labels = labels_for(y, block.count, classifies=False)
@@ -217,19 +148,5 @@ class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[
         return float(intercepts[0])
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the prediction for each row.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-            The rows.
-
-        Returns
-        -------
-        predictions : ndarray of shape (n,)
-            ⟨u, x⟩ + b.
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", reset=False)
-        weights, intercepts = self._chosen_models()
-        return np.asarray(safe_sparse_dot(X, weights[0], dense_output=True) + intercepts[0])
+        """Return the prediction ⟨u, x⟩ + b for each row."""
+        return self._margins(X)[:, 0]

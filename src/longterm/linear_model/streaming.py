@@ -6,7 +6,7 @@ block. Splitting rows into blocks changes nothing, bit for bit. scikit-learn is 
 The intercept lies in an interval. For two classes it is ±4 unless given: log-odds of shares between 2 % and 98 %. For
 regression neither the level nor the scale of the targets is known beforehand. With intercept_bound None the interval
 begins as the first target alone and is widened to twice the distance of any target that lies outside.
-`docs/linear_model.md` says how this changes the theorem.
+`docs/guides/linear_model.md` says how this changes the theorem.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from longterm.linear_model._rows import (
     is_row,
     labels_for,
     max_abs_bound,
+    order_for,
     row_block,
     weights_for,
     whole_numbers,
@@ -65,26 +66,20 @@ class BudgetLinearLearner(BlockLearner):
     fit_intercept : bool
         Whether there is an intercept. It does not count towards the budget.
     intercept_bound : float, optional
-        The intercept stays within ±intercept_bound. None: an offset (log-odds of the classes so far, mean of the
-        targets so far) plus a residual; with one scale ±4 for two classes, and for regression an interval that grows
-        with the targets.
+        The intercept stays within ±intercept_bound. None: an offset (log-odds or mean target so far) plus a residual;
+        with one scale ±4 for two classes, and for regression an interval that grows with the targets.
     constants : "online" or dict
         "online", or {"feature_norm": …, "label_bound": …, "rounds": …} for step sizes from known bounds.
-    scales : {"mixed", "priced", "one"}, optional
-        "mixed": eight radii in one leader, so that a large budget does no harm. "priced": the same, and radii are also
-        charged the multiplier's part. "one": the budget's radius alone. None: "mixed" for FTRL with constants found
-        online, otherwise "one".
-    max_features : int, optional
-        The largest number of non-zero weights of any decision, for penalised FTRL.
     beta, growth : float
         θ_t ∝ t^−β; penalised FTRL's weights w_t ∝ t^(1 + growth).
+    scales : {"mixed", "one"}, optional
+        "mixed": eight radii in one leader, so that a large budget does no harm. None: "mixed" where the rule has it.
+    max_features : int, optional
+        The largest number of non-zero weights of any decision, for penalised FTRL.
     scale_features : bool
-        Whether features are scaled by what was seen on the stream, for FTRL with a mixture of scales. For two classes
-        they are also centred, unless there is no intercept or the layout is sparse. The budget is then one of weights
-        of scaled features.
+        Whether features are scaled by what was seen so far. The budget is then one of weights of scaled features.
     sparse : bool
-        Whether the state is laid out for sparse rows, so that a round costs what the row touches (A-FTRL only). Rows of
-        the other kind are converted.
+        Whether the state is laid out for sparse rows, so that a round costs what the row touches (A-FTRL only).
     seed : int
         The seed of the rounds that are drawn for the average.
 
@@ -172,7 +167,7 @@ class BudgetLinearLearner(BlockLearner):
     # --- one row ----------------------------------------------------------------------------------------------
 
     def step_dense(self, row: ArrayLike, y: float, weight: float = 1.0) -> float:
-        """Learn one row of `dimension` numbers.
+        """Learn one row u of `dimension` numbers. Return the margin ⟨u, x_t⟩ + b_t from before.
 
         Parameters
         ----------
@@ -182,11 +177,6 @@ class BudgetLinearLearner(BlockLearner):
             Its label, ±1, or its target.
         weight : float
             A factor of its loss.
-
-        Returns
-        -------
-        margin : float
-            ⟨u, x_t⟩ + b_t, from before the row was learned.
         """
         u = np.ascontiguousarray(row, np.float64)
         if u.shape != (self._settings.dimension,):
@@ -196,24 +186,7 @@ class BudgetLinearLearner(BlockLearner):
             return self._learn_row(u[None], u, y, weight)
 
     def step(self, indices: ArrayLike, values: ArrayLike, y: float, weight: float = 1.0) -> float:
-        """Learn one sparse row.
-
-        Parameters
-        ----------
-        indices : array-like of int
-            The columns of the non-zero features, increasing.
-        values : array-like of float
-            These features.
-        y : float
-            Its label, ±1, or its target.
-        weight : float
-            A factor of its loss.
-
-        Returns
-        -------
-        margin : float
-            ⟨u, x_t⟩ + b_t, from before the row was learned.
-        """
+        """Learn a sparse row: increasing column `indices`, with the `values` there. Else as `step_dense`."""
         u, columns = np.ascontiguousarray(values, np.float64), whole_numbers("indices", indices)
         with self._guard():
             if not is_row(columns, u, self._settings.dimension):
@@ -300,22 +273,17 @@ class BudgetLinearLearner(BlockLearner):
         order : array-like of int, optional
             Row numbers: learn these rows in this order, each as often as it is named.
         record : sequence of int, optional
-            Round numbers to trace.
+            Numbers of rounds to trace.
 
         Returns
         -------
         margins : ndarray of shape (n,) or (len(order),)
-            ⟨u, x_t⟩ + b_t of each row, from before it was learned. With `record` a trace instead, with a record for
-            each of these rounds that lies in the block: `round`, `nonzeros` and `multiplier` of x_t, and the sums up to
-            and including the round, `loss`, `signed_violation`, `hard_violation`, `squared_violation`.
+            ⟨u, x_t⟩ + b_t of each row, from before it was learned. With `record` a record array instead: `round`,
+            `nonzeros` and `multiplier` of x_t, and sums up to and including the round, `loss` and the violations.
         """
         block = row_block(X, self._settings.dimension, self.rounds + 1 if order is None else None)
         labels = labels_for(y, block.count, self._classifies)
-        rows_in_order = IN_ORDER
-        if order is not None:
-            rows_in_order = whole_numbers("order", order)
-            if rows_in_order.ndim != 1 or np.any((rows_in_order < 0) | (rows_in_order >= block.count)):
-                raise InputError("order", "has other numbers than those of rows", f"Use 0 … {block.count - 1}")
+        rows_in_order = order_for(order, block.count)
         weights = weights_for(sample_weight, block.count)
         self.require(block, labels, weights, rows_in_order)
         count = block.count if order is None else len(rows_in_order)

@@ -1,6 +1,6 @@
 """Budget pacing: see the request, bid, and never overspend.
 
-`examples/pacing.py` runs it on real auctions; docs/pacing.md explains it.
+`examples/pacing.py` runs it on real auctions; docs/guides/pacing.md explains it.
 """
 
 from longterm.pacing.auctions import Auctions, synthetic_auctions

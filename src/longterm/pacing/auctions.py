@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import csv
 import re
-import warnings
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
-from longterm.errors import DataError, InputError, did_you_mean
+from longterm.errors import DataError, InputError, did_you_mean, warn_caller
 
-_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
+Missing = Literal["drop", "refuse"]
+MAX_NAMED = 30
+"""Columns listed in a message."""
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,11 +60,15 @@ class Auctions:
 
     @classmethod
     def from_csv(
-        cls, path: str | PathLike[str], *, values: str = "value", prices: str = "price", clicks: str | None = None
+        cls,
+        path: str | PathLike[str],
+        *,
+        values: str = "value",
+        prices: str = "price",
+        clicks: str | None = None,
+        missing: Missing = "drop",
     ) -> Auctions:
         """Read a CSV file with a header and one auction in each line, in the order of arrival.
-
-        Lines with an empty cell are left out, with a warning.
 
         Parameters
         ----------
@@ -72,22 +78,13 @@ class Auctions:
             The columns of the values and of the market prices.
         clicks : str, optional
             The column of the clicks; by default "click", if there is such a column.
-
-        Returns
-        -------
-        Auctions
-            The log.
+        missing : {"drop", "refuse"}
+            Leave out lines with an empty cell, with a warning, or raise.
         """
         try:
             with Path(path).open(newline="", encoding="utf-8-sig") as file:
                 rows = csv.DictReader(file)
-                names = list(rows.fieldnames or ())
-                for wanted in (values, prices) if clicks is None else (values, prices, clicks):
-                    if wanted not in names:
-                        what = f"has no column {wanted!r}{did_you_mean(wanted, names)}; there are {names}"
-                        raise DataError(path, what, "Name the columns of values, prices and clicks")
-                clicks = "click" if clicks is None and "click" in names else clicks
-                columns = [values, prices, *([] if clicks is None else [clicks])]
+                columns = _columns(list(rows.fieldnames or ()), values, prices, clicks, path)
                 table = [_numbers(row, columns, path, rows.line_num) for row in rows]
         except OSError as error:
             raise DataError(path, f"cannot be read ({error})", "Give a CSV file with a header") from error
@@ -95,13 +92,26 @@ class Auctions:
             raise DataError(path, f"is not UTF-8 ({error.reason})", "Convert it, with iconv for example") from error
         except csv.Error as error:
             raise DataError(path, f"is not a CSV file ({error})", "Give a CSV file with a header") from error
-        complete = [row for row in table if row is not None]
-        if not complete:
-            raise DataError(path, "has no auctions", "Give at least one line below the header")
-        if len(complete) < len(table):
-            what = f"{path}: {len(table) - len(complete)} of {len(table)} lines have an empty cell and are left out"
-            warnings.warn(what, UserWarning, stacklevel=2)
-        return cls(*np.asarray(complete, dtype=np.float64).T)
+        return cls(*_complete_rows(np.asarray(table).reshape(-1, len(columns)), missing, path).T)
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        values: str = "value",
+        prices: str = "price",
+        clicks: str | None = None,
+        missing: Missing = "drop",
+    ) -> Auctions:
+        """Take the columns of a data frame, one auction in each row, in the order of arrival; as `from_csv`."""
+        columns = _columns(list(map(str, frame.columns)), values, prices, clicks, "data frame")
+        try:
+            table = np.column_stack([np.asarray(frame[column], dtype=np.float64) for column in columns])
+        except (TypeError, ValueError) as error:
+            what = f"the columns {columns} are not all numbers ({error})"
+            raise DataError("data frame", what, "Convert them, with pandas.to_numeric for example") from error
+        return cls(*_complete_rows(table, missing, "data frame").T)
 
     def __len__(self) -> int:
         return len(self.prices)
@@ -127,15 +137,42 @@ class Auctions:
         return float(self.prices.sum())
 
 
-def _numbers(row: dict[str, Any], columns: list[str], path: str | PathLike[str], line: int) -> list[float] | None:
-    """Return the numbers of one line, or None if a cell is empty."""
-    texts = [row[name] or "" for name in columns]
-    if not all(text.strip() for text in texts):
-        return None
+def _columns(names: list[str], values: str, prices: str, clicks: str | None, source: str | PathLike[str]) -> list[str]:
+    """Return the columns to read; raise if one is not in the table."""
+    clicks = "click" if clicks is None and "click" in names else clicks
+    columns = [values, prices, *([] if clicks is None else [clicks])]
+    for wanted in columns:
+        if wanted not in names:
+            shown = ", ".join(map(repr, names[:MAX_NAMED])) + (", …" if len(names) > MAX_NAMED else "")
+            what = f"has no column {wanted!r}{did_you_mean(wanted, names)}; there are {shown}"
+            raise DataError(source, what, "Name the columns of values, prices and clicks")
+    return columns
+
+
+def _numbers(row: dict[str, Any], columns: list[str], path: str | PathLike[str], line: int) -> list[float]:
+    """Return the numbers of one line, NaN for an empty cell."""
+    texts = [(row[name] or "").strip() for name in columns]
     for name, text in zip(columns, texts, strict=True):
-        if not _NUMBER.fullmatch(text):
+        if text and not _NUMBER.fullmatch(text):
             raise DataError(path, f"{name} is {text!r}, not a number", "Give a number", line=line)
-    return [float(text) for text in texts]
+    return [float(text or "nan") for text in texts]
+
+
+def _complete_rows(table: FloatArray, missing: Missing, source: str | PathLike[str]) -> FloatArray:
+    """Return the rows without NaN; warn about the others, or raise."""
+    if missing not in get_args(Missing):
+        raise InputError("missing", f"{missing!r} is not known", "Choose 'drop' or 'refuse'")
+    complete = ~np.isnan(table).any(axis=1)
+    lacking = len(table) - int(complete.sum())
+    if lacking and missing == "refuse":
+        first = int(np.argmin(complete)) + 1
+        what = f"{lacking} of {len(table)} rows have an empty cell, first row {first}"
+        raise DataError(source, what, "Fill or remove them, or use missing='drop' (--missing drop)")
+    if lacking == len(table):
+        raise DataError(source, "has no auctions", "Give at least one complete row")
+    if lacking:
+        warn_caller(f"{source}: {lacking} of {len(table)} rows have an empty cell and are left out", UserWarning)
+    return table[complete]
 
 
 def synthetic_auctions(rounds: int, seed: int, *, drift: float = 1.0) -> Auctions:

@@ -16,7 +16,7 @@ from longterm.pacing.base import Outcome, Pacer
 from longterm.service.tokens import Token, require_key
 from longterm.storage.database import Durability, RoundRow
 from longterm.storage.packing import StatePacker, raw_bytes, require_sound, restored_state, unpack_checked
-from longterm.storage.replica import Replica, Stored
+from longterm.storage.replica import Metrics, Replica, Stored
 from longterm.storage.small_copy import DONE, SKIPPED, NoChange, OpenRound, RoundChange, SmallCopy
 
 
@@ -232,6 +232,25 @@ class LivePacer(Stored[PacerCopy]):
     def held(self) -> float:
         """The sum of the open bids."""
         return float(self._replica.look(lambda: self._replica.copy.held))
+
+    def metrics(self) -> Metrics:
+        """Return figures for monitoring. `plan` is the money that an even spender would have spent by now."""
+        figures: Metrics = self._replica.look(self._metrics)
+        return figures
+
+    def _metrics(self) -> Metrics:
+        copy, pacer = self._replica.copy, self.pacer
+        limit, share = float(pacer.budget), min(copy.asked / pacer.horizon, 1.0)
+        return {
+            "requests": copy.asked,
+            "open": len(copy.open),
+            "spent": float(copy.state.spent.value),
+            "held": copy.held,
+            "limit": limit,
+            "plan": limit * share,
+            "overshoot": float(pacer.overspent(copy.state)),
+            "price": float(pacer.price(copy.state)),
+        }
 
     @property
     def in_flight(self) -> tuple[Token, ...]:

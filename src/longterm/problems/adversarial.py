@@ -15,7 +15,7 @@ def late_reversal(radius: float = 1.0, gradient_bound: float = 1.0, epsilon: flo
     """Return the problem B = [−R, R] with linear losses and g(x) = ε (|x| − R) ≤ 0 on B, so that λ stays 0.
 
     The stream `LateReversal` pushes the learner to one end, waits until its steps are small, and then reverses the
-    cost. The learner needs 2 T^β rounds to reach the other end (`docs/theory.md`).
+    cost. The learner needs 2 T^β rounds to reach the other end (`docs/proofs/theory.md`).
 
     Parameters
     ----------

@@ -12,6 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from longterm.errors import import_optional
 from longterm.experiments.records import write_file
 
 
@@ -54,10 +55,7 @@ def write_document(
 @cache
 def _environment() -> Any:
     """Return the template environment."""
-    try:
-        jinja2: Any = import_module("jinja2")
-    except ImportError as error:
-        raise ImportError("the report needs jinja2: pip install 'longterm[experiments]'") from error
+    jinja2: Any = import_optional("jinja2", "the report needs Jinja2", "experiments")
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("longterm.report"), autoescape=True, undefined=jinja2.StrictUndefined,
         trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from longterm.errors import missing_extra
 from longterm.experiments.records import write_file
 from longterm.experiments.result import Role
 
@@ -28,7 +29,7 @@ def publication_style() -> Iterator[Any]:
     try:
         import matplotlib as mpl
     except ImportError as error:
-        raise ImportError("figures need matplotlib: pip install 'longterm[experiments]'") from error
+        raise missing_extra("figures need Matplotlib", "experiments") from error
     mpl.use("agg")
     import matplotlib.pyplot as plt
 

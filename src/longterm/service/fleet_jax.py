@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm._arrays import Array
+from longterm.errors import missing_extra
 from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
 from longterm.learners.feedback_check import FeedbackCheck, Limits
@@ -18,7 +19,7 @@ try:
     import jax
     from jax import numpy as jnp
 except ImportError as error:
-    raise ImportError("a fleet with engine='jax' needs JAX: pip install 'longterm[jax]'") from error
+    raise missing_extra("a fleet with engine='jax' needs JAX", "jax") from error
 
 MAX_UNREAD = 64
 """Calls of `send` whose outcome may stay unread on the device."""

@@ -16,10 +16,10 @@ from longterm.calibration.certificates import Bound
 from longterm.calibration.intervals import Interval, Intervals
 from longterm.calibration.rule import Asked
 from longterm.errors import UnknownTokenError
-from longterm.service.tokens import REMEDY, Token
+from longterm.service.tokens import REMEDY, Token, require_key
 from longterm.storage.database import Durability, RoundRow
-from longterm.storage.replica import Replica, Stored
-from longterm.storage.small_copy import DONE, SKIPPED, OpenRound, RoundChange, SmallCopy
+from longterm.storage.replica import Metrics, Replica, Stored
+from longterm.storage.small_copy import DONE, SKIPPED, NoChange, OpenRound, RoundChange, SmallCopy
 
 
 @dataclass(frozen=True)
@@ -144,18 +144,34 @@ class LiveIntervals(Stored[_IntervalsCopy], ReprMixin):
         live._replica.attach(url, name, durability)
         return live
 
-    def ask(self, prediction: float, groups: Iterable[str] = ()) -> LiveInterval:
-        """Open a round and return its interval around a prediction; see `Intervals.ask`."""
+    def ask(self, prediction: float, groups: Iterable[str] = (), key: str | None = None) -> LiveInterval:
+        """Open a round and return its interval around a prediction; see `Intervals.ask`.
+
+        Parameters
+        ----------
+        prediction : float
+            The forecast.
+        groups : iterable of str
+            The groups of the round.
+        key : str, optional
+            An idempotency key: an ask with the key of one of the last 10,000 rounds returns the interval of that one.
+        """
         names = groups if isinstance(groups, str) else tuple(groups)
-        change = self._replica.transact(self._opening, prediction, names)
+        change = self._replica.transact(self._opening, prediction, names, require_key(key))
         interval = change.round.content
         token = Token(change.number, None, change.round.epoch)
         return LiveInterval(interval.lower, interval.upper, interval.prediction, token)
 
-    def _opening(self, prediction: float, groups: Iterable[str]) -> RoundChange[Intervals, Interval]:
-        after = self._replica.copy.state.copy()
+    def _opening(
+        self, prediction: float, groups: Iterable[str], key: str | None
+    ) -> RoundChange[Intervals, Interval] | NoChange[Interval]:
+        replica, copy = self._replica, self._replica.copy
+        known = None if key is None else copy.repeated(key, replica.database, replica.name)
+        if known is not None:
+            return known
+        after = copy.state.copy()
         interval = after.ask(prediction, groups)
-        return self._replica.copy.opening(after, interval, self._replica.epoch, None)
+        return copy.opening(after, interval, replica.epoch, key)
 
     def tell(self, token: LiveInterval | Token | str, outcome: float) -> None:
         """Take the outcome of a round, in any order.
@@ -206,6 +222,16 @@ class LiveIntervals(Stored[_IntervalsCopy], ReprMixin):
     def bound(self) -> Bound:
         """Return limits of `error` that hold on every sequence."""
         return self._look().bound()
+
+    def metrics(self) -> Metrics:
+        """Return figures for monitoring; `coverage` and `error` are by group, and "" is overall."""
+        figures: Metrics = self._replica.look(self._metrics)
+        return figures
+
+    def _metrics(self) -> Metrics:
+        copy = self._replica.copy
+        figures: Metrics = {"requests": copy.asked, "open": len(copy.open), "target": self.confidence_level}
+        return figures | {"coverage": dict(copy.state.coverage), "error": dict(copy.state.error)}
 
     @property
     def in_flight(self) -> tuple[Token, ...]:

@@ -5,7 +5,7 @@ is the k-th update of the learner, with the steps of its own counter k and the f
 
     (state after k tells) = update( state after k − 1 tells, feedback of round s at x_s )
 
-`longterm.theory.lemma_5_delayed` bounds what the delay costs; see `docs/live.md`.
+`longterm.theory.lemma_5_delayed` bounds what the delay costs; see `docs/guides/live.md`.
 
 Every public call is atomic, in one order for all threads and processes: that of `storage.replica`. Functions given to
 `tell` run in the caller's thread, outside of any lock or transaction.
@@ -32,7 +32,7 @@ from longterm.service.learner_copy import LearnerCopy, RoundOpened, RoundRepeate
 from longterm.service.state import LiveState, Oracle, feedback_at
 from longterm.service.tokens import Token, require_key
 from longterm.storage.database import Durability
-from longterm.storage.replica import Replica, Stored
+from longterm.storage.replica import Metrics, Replica, Stored
 
 
 class LiveLearner(Stored[LearnerCopy]):
@@ -286,6 +286,14 @@ class LiveLearner(Stored[LearnerCopy]):
         """The learner at this moment, in a view that does not change later."""
         found: LiveState = self._replica.look(self._replica.copy.view)
         return found
+
+    def metrics(self) -> Metrics:
+        """Return figures for monitoring. `price` is the largest multiplier, `violation` the signed violation."""
+        now = self.state
+        figures: Metrics = {"requests": now.asked, "open": now.in_flight, "told": now.told}
+        figures |= {"skipped": now.skipped, "expired": now.expired, "loss": float(np.max(now.cumulative_loss))}
+        figures["violation"] = float(np.max(now.signed_violation))
+        return figures if now.multiplier is None else figures | {"price": float(np.max(now.multiplier))}
 
     @property
     def in_flight(self) -> tuple[Token, ...]:

@@ -32,8 +32,8 @@ from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
 from longterm.service.state import LiveState, require_near
 from longterm.service.tokens import REMEDY, Token
-from longterm.storage import database as sql
-from longterm.storage.database import Database, Statement
+from longterm.storage import schema as sql
+from longterm.storage.database import Database
 from longterm.storage.packing import (
     LARGEST_COUNT,
     StatePacker,
@@ -42,6 +42,7 @@ from longterm.storage.packing import (
     restored_state,
     unpack_checked,
 )
+from longterm.storage.schema import Statement
 
 KIND = "live learner"
 TOLD, SKIPPED, EXPIRED = 1, 2, 3

@@ -1,10 +1,4 @@
-"""The database of live objects: one schema and one set of statements for SQLite and PostgreSQL.
-
-An object is a row of `longterm_objects`: its name, kind, specification, version and packed state. Its rounds are rows
-of `longterm_rounds`, and large pieces of its state rows of `longterm_parts`. A change of the state raises the version,
-and a statement names the version that it starts from. So a statement of a replica with an old copy changes no row, and
-that replica reads again.
-"""
+"""Connections to SQLite and PostgreSQL: transactions, waiting, errors in words. The tables are in `schema`."""
 
 from __future__ import annotations
 
@@ -19,20 +13,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from longterm.errors import DatabaseError, InputError
+from longterm.errors import DatabaseError, InputError, missing_extra
 from longterm.storage.files import partial_beside, replace_file
+from longterm.storage.schema import LOCK_OBJECT, READ_PARTS, SCHEMA_VERSION, TABLES, Statement
 
 Durability = Literal["commit", "relaxed"]
-Statement = tuple[str, Sequence[Any]]
-"""SQL with ``?`` for arguments, and the arguments."""
-
-SCHEMA_VERSION = 1
 CONNECT_PAUSE = 0.005
 """Seconds between attempts to connect to a busy file."""
 BUSY_SECONDS = 30.0
 """The time that a call waits for another process's transaction."""
-OPEN = 0
-"""The status of an open round. Objects have their own codes for closed ones."""
 RETRY_SECONDS = (0.0001, 0.001)
 """The shortest and the longest pause before a statement is tried again."""
 MOVED_SECONDS = 0.001
@@ -40,91 +29,9 @@ MOVED_SECONDS = 0.001
 CHECKPOINT_PAGES = 4000
 """Pages after which SQLite copies its log into the database: 16 MB, which are read in 10 ms after a crash."""
 
-_SCHEMA = (
-    "CREATE TABLE longterm_schema (version INTEGER NOT NULL)",
-    "CREATE TABLE longterm_objects (name TEXT NOT NULL PRIMARY KEY, kind TEXT NOT NULL, specification TEXT NOT NULL, "
-    "version BIGINT NOT NULL, changed DOUBLE PRECISION NOT NULL, state {bytes} NOT NULL)",
-    "CREATE TABLE longterm_rounds (object TEXT NOT NULL, number BIGINT NOT NULL, status SMALLINT NOT NULL, "
-    "epoch BIGINT NOT NULL, opened DOUBLE PRECISION NOT NULL, key TEXT, content {bytes} NOT NULL, "
-    "PRIMARY KEY (object, number)){clustered}",
-    "CREATE TABLE longterm_parts (object TEXT NOT NULL, number BIGINT NOT NULL, content {bytes} NOT NULL, "
-    "PRIMARY KEY (object, number))",
-    "CREATE TABLE longterm_accounts (ledger TEXT NOT NULL, name TEXT NOT NULL, parent TEXT, maximum BIGINT NOT NULL, "
-    "period TEXT, zone TEXT NOT NULL, rate BIGINT NOT NULL, spent BIGINT NOT NULL, held BIGINT NOT NULL, "
-    "since TEXT NOT NULL, updated BIGINT NOT NULL, PRIMARY KEY (ledger, name))",
-    "CREATE TABLE longterm_holds (ledger TEXT NOT NULL, key TEXT NOT NULL, account TEXT NOT NULL, "
-    "amount BIGINT NOT NULL, spent BIGINT NOT NULL, status SMALLINT NOT NULL, opened BIGINT NOT NULL, expires BIGINT, "
-    "PRIMARY KEY (ledger, key))",
-    "CREATE INDEX longterm_open_holds ON longterm_holds (ledger, expires) WHERE status = 0",
-    "CREATE UNIQUE INDEX longterm_keys ON longterm_rounds (object, key) WHERE key IS NOT NULL",
-)
 _MAGIC = b"SQLite format 3\0"
 _SQLITE_TYPES = {"bytes": "BLOB", "clustered": " WITHOUT ROWID"}
 _POSTGRES_TYPES = {"bytes": "BYTEA", "clustered": ""}
-
-_ASKED = "COALESCE((SELECT MAX(number) FROM longterm_rounds WHERE object = o.name), 0)"
-OBJECTS = f"SELECT name, kind, version, changed, state, {_ASKED} FROM longterm_objects o ORDER BY name"
-COUNT_ROUNDS = "SELECT COUNT(*) FROM longterm_rounds WHERE object = ? AND status = 0"
-READ_MONEY = "SELECT spent, held FROM longterm_accounts WHERE ledger = ? ORDER BY name"
-COUNT_HOLDS = "SELECT COUNT(*) FROM longterm_holds WHERE ledger = ? AND status = 0"
-READ_OBJECT = f"SELECT kind, specification, version, state, {_ASKED} FROM longterm_objects o WHERE name = ?"
-READ_VERSION = f"SELECT version, {_ASKED} FROM longterm_objects o WHERE name = ?"
-INSERT_OBJECT = (
-    "INSERT INTO longterm_objects (name, kind, specification, version, changed, state) VALUES (?, ?, ?, 0, ?, ?) "
-    "ON CONFLICT (name) DO NOTHING"
-)
-UPDATE_OBJECT = "UPDATE longterm_objects SET version = ?, changed = ?, state = ? WHERE name = ? AND version = ?"
-INSERT_ROUND = (
-    "INSERT INTO longterm_rounds (object, number, status, epoch, opened, key, content) "
-    "SELECT name, ?, ?, ?, ?, ?, ? FROM longterm_objects WHERE name = ? AND version = ?"
-)
-UPDATE_ROUND = "UPDATE longterm_rounds SET content = ? WHERE object = ? AND number = ?"
-READ_ROUND = "SELECT number, status, epoch, opened, content FROM longterm_rounds WHERE object = ? AND number = ?"
-READ_KEY = "SELECT number, status, epoch, opened, content FROM longterm_rounds WHERE object = ? AND key = ?"
-READ_ROUNDS = (
-    "SELECT number, status, epoch, opened, content FROM longterm_rounds "
-    "WHERE object = ? AND number > ? AND number <= ? AND status = 0 ORDER BY number"
-)
-DELETE_ROUNDS = "DELETE FROM longterm_rounds WHERE object = ? AND number < ? AND status <> 0"
-READ_PARTS = "SELECT content FROM longterm_parts WHERE object = ? AND number > ? AND number <= ? ORDER BY number"
-INSERT_PART = "INSERT INTO longterm_parts (object, number, content) VALUES (?, ?, ?)"
-DELETE_PARTS = "DELETE FROM longterm_parts WHERE object = ?"
-READ_ACCOUNT = (
-    "SELECT name, parent, maximum, period, zone, rate, spent, held, since, updated FROM longterm_accounts "
-    "WHERE ledger = ? AND name = ?"
-)
-READ_ACCOUNTS = READ_ACCOUNT.replace(" AND name = ?", " ORDER BY name")
-INSERT_ACCOUNT = (
-    "INSERT INTO longterm_accounts (ledger, name, parent, maximum, period, zone, rate, spent, held, since, updated) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, 0, 0, ?, ?)"
-)
-SET_MAXIMUM = "UPDATE longterm_accounts SET maximum = ? WHERE ledger = ? AND name = ?"
-UPDATE_ACCOUNT = (
-    "UPDATE longterm_accounts SET spent = ?, held = ?, since = ?, updated = ? WHERE ledger = ? AND name = ?"
-)
-READ_HOLD = (
-    "SELECT key, account, amount, spent, status, opened, expires FROM longterm_holds WHERE ledger = ? AND key = ?"
-)
-READ_EXPIRED = (
-    "SELECT key, account, amount, spent, status, opened, expires FROM longterm_holds "
-    "WHERE ledger = ? AND status = 0 AND expires <= ? ORDER BY expires LIMIT 1000"
-)
-INSERT_HOLD = (
-    "INSERT INTO longterm_holds (ledger, key, account, amount, spent, status, opened, expires) "
-    "VALUES (?, ?, ?, ?, 0, 0, ?, ?)"
-)
-UPDATE_HOLD = "UPDATE longterm_holds SET amount = ?, spent = ?, status = ? WHERE ledger = ? AND key = ?"
-DELETE_HOLDS = "DELETE FROM longterm_holds WHERE ledger = ? AND status <> 0 AND opened < ?"
-TOUCH_OBJECT = "UPDATE longterm_objects SET version = version + 1, changed = ? WHERE name = ?"
-_LOCK_OBJECT = "SELECT version FROM longterm_objects WHERE name = ? FOR UPDATE"
-
-
-def close_rounds(name: str, status: int, numbers: Sequence[int]) -> Statement:
-    """Return the statement that closes these rounds. Only those with a key keep their content."""
-    places = ", ".join("?" * len(numbers))
-    changed = "status = ?, content = CASE WHEN key IS NULL THEN ? ELSE content END"
-    sql = f"UPDATE longterm_rounds SET {changed} WHERE object = ? AND number IN ({places})"
-    return sql, (status, b"", name, *numbers)
 
 
 class RoundRow(NamedTuple):
@@ -257,7 +164,7 @@ class Database:
         try:
             import psycopg
         except ImportError:
-            raise ImportError("a PostgreSQL database needs psycopg: pip install 'longterm[postgres]'") from None
+            raise missing_extra("a PostgreSQL database needs psycopg", "postgres") from None
         try:
             connection = psycopg.connect(self._url, autocommit=True)
             connection.execute(f"SET synchronous_commit = {'on' if self._durability == 'commit' else 'off'}")
@@ -349,13 +256,17 @@ class Database:
         self._require_unmoved()
         try:
             with self._transaction():
-                if self.is_postgres:
-                    self._execute(_LOCK_OBJECT, (name,))
+                self.lock(name)
                 yield
         except self._errors as error:
             if _is_duplicate(error):
                 raise ConflictError from None
             raise self._error(error) from None
+
+    def lock(self, name: str) -> None:
+        """Wait, inside a transaction, until no other process changes this object. SQLite has one writer only."""
+        if self.is_postgres:
+            self._execute(LOCK_OBJECT, (name,))
 
     def now(self) -> int:
         """Return the time in microseconds since 1970, by one clock for all processes of the database."""
@@ -503,7 +414,7 @@ _SQLITE_REASONS = (
 
 
 def _schema(types: dict[str, str]) -> list[str]:
-    return [statement.format(**types) for statement in _SCHEMA]
+    return [statement.format(**types) for statement in TABLES]
 
 
 @cache

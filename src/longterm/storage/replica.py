@@ -24,13 +24,16 @@ from pathlib import Path
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 from longterm.errors import DatabaseError, InputError, InUseError, LongtermError
-from longterm.storage import database as sql
-from longterm.storage.database import ConflictError, Database, Durability, Statement
+from longterm.storage import schema as sql
+from longterm.storage.database import ConflictError, Database, Durability
 from longterm.storage.one_thread import OneThread
+from longterm.storage.schema import Statement
 from longterm.storage.specification import difference, specification
 
 EPOCH_BITS = 48
 LONGEST_NAME = 200
+Metrics = dict[str, float | dict[str, float]]
+"""Figures for monitoring by name; some are by budget, account or group."""
 
 
 class Change(Protocol):

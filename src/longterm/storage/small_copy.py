@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from longterm.errors import AlreadyToldError, SkippedTokenError, UnknownTokenError
-from longterm.storage import database as sql
-from longterm.storage.database import Database, RoundRow, Statement
+from longterm.storage import schema as sql
+from longterm.storage.database import Database, RoundRow
 from longterm.storage.packing import LARGEST_COUNT
+from longterm.storage.schema import Statement
 
 DONE, SKIPPED = 1, 2
 """The status of a closed round."""

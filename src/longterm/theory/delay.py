@@ -12,9 +12,9 @@ with 𝓡 of Lemma 5, c = σΔ/G ≤ 2 (0 for convex losses) and
     e_t = G² ( (1 + (1 + c/2) τ) η_t + Σ_{i = t−2τ}^{t−1} η_i ) + μ_t θ_t² − θ_t/2      (C2 under delay: e_t ≤ 0)
     Λ_t = D max(μ_1, max_{i<t} 1/θ_i)                                                   (an upper bound on λ_t)
 
-`docs/live.md` has the proof. With τ = 0 this is Lemma 5. Steps made for G violate C2 under delay, and the last sum is
-of order τ T^{1+β}. Steps made for G_τ = G √(1 + 3τ) satisfy it (`gradient_bound_under_delay`), and the bounds are those
-of Lemma 5 for G_τ, a factor of order √τ larger.
+`docs/proofs/delay.md` has the proof. With τ = 0 this is Lemma 5. Steps made for G violate C2 under delay, and the last
+sum is of order τ T^{1+β}. Steps made for G_τ = G √(1 + 3τ) satisfy it (`gradient_bound_under_delay`), and the bounds
+are those of Lemma 5 for G_τ, a factor of order √τ larger.
 """
 
 from __future__ import annotations

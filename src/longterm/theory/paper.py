@@ -1,7 +1,7 @@
 """Lemma 5 and Theorem 1 of Jenatton, Huang and Archambeau (2016) for A-OGD, as printed and corrected.
 
-Lemma 5, corrected (see `docs/theory.md`): for a schedule with C1–C3 and any comparator x* with g_t(x*) ≤ 0 in every
-round,
+Lemma 5, corrected (see `docs/proofs/theory.md`): for a schedule with C1–C3 and any comparator x* with g_t(x*) ≤ 0 in
+every round,
 
     Σ f_t(x_t) − f_t(x*) ≤ 𝓡 = r² δ_η/2 + G² S_η + D² S_μ + (Δ²/2) U_η
     Σ g(x_t)             ≤ √( 2 (S_θ + δ_μ) (𝓡 + F T) )

@@ -5,7 +5,8 @@ The state's vector is z, the sum of the gradients so far. With τ = Λ_t l1 and 
     x_t = s w,   s = min( 1/(a_t + Λ_t l2), R/‖w‖ ) or that of the mixture,   b_t = clip( −z_b/a_t, ±r ).
 
 A round has two passes over the coordinates: one for ⟨u, w⟩ and ‖u‖², one that adds the gradient to z and sums ‖w‖₁ and
-‖w‖² of the next w, which give g(x_{t+1}). λ_{t+1}, and so the next τ, is known between the two.
+‖w‖² of the next w, which give g(x_{t+1}). λ_{t+1}, and so the next τ, is known between the two. The features of a row
+are (row − means) · factors; the first pass stores them in `u` for the second.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from longterm.linear_model.kernels.round import (
 def row_loop(digest: str) -> Callable[..., None]:
     """Return the function that learns rows by this rule and writes their margins, to be compiled with this digest."""
 
-    def learn_rows(parameters, scalars, mixtures, z, rows, labels, weights, margins):
+    def learn_rows(parameters, scalars, mixtures, z, u, means, factors, rows, labels, weights, margins):
         use(digest)
         p, s, d = parameters[0], scalars[0], len(z)
         mixture, residual = mixtures[WEIGHTS], mixtures[RESIDUAL]
@@ -38,20 +39,20 @@ def row_loop(digest: str) -> Callable[..., None]:
             threshold = s.multiplier_sum * p.l1
             dot = length = 0.0
             for j in range(d):
-                u = np.float64(rows[i, j])
-                dot += u * (clip(z[j], threshold) - z[j])
-                length += u * u
+                u[j] = (np.float64(rows[i, j]) - means[j]) * factors[j]
+                dot += u[j] * (clip(z[j], threshold) - z[j])
+                length += u[j] * u[j]
             margins[i], slope = begin_round(p, s, mixture, residual, dot, length, labels[i], weights[i])
             threshold = s.multiplier_sum * p.l1
             norm_1 = norm_2 = 0.0
             for j in range(d):
-                total = z[j] + slope * np.float64(rows[i, j])
+                total = z[j] + slope * u[j]
                 z[j] = total
                 w = clip(total, threshold) - total
                 norm_1 += abs(w)
                 norm_2 += w * w
             s.norm_1, s.norm_2 = norm_1, norm_2
-            end_round(p, s, mixture, residual, norm_1, norm_2, slope, labels[i], weights[i])
+            end_round(p, s, mixture, residual, norm_2, slope, labels[i], weights[i])
 
     return learn_rows
 
@@ -68,8 +69,8 @@ def begin_round(p, s, mixture, residual, dot, length, label, weight):
 
 
 @helper
-def end_round(p, s, mixture, residual, norm_1, norm_2, slope, label, weight):
-    """Do what a round does after z has changed, with the norms of the next w."""
-    place_leader(p, s, mixture, s.multiplier_sum, norm_1, norm_2)
+def end_round(p, s, mixture, residual, norm_2, slope, label, weight):
+    """Do what a round does after z has changed, with ‖w‖² of the next w."""
+    place_leader(p, s, mixture, s.multiplier_sum, norm_2)
     place_intercept(p, s, residual, slope, label, weight)
     s.round += 1

@@ -17,8 +17,8 @@ from longterm.learners.multi_scale_hedge import SCALES
 
 AOGD, AFTRL, PENALISED_FTRL = range(3)
 """Codes of the rules. Mahdavi's OGD is A-OGD with constant steps (mu > 0)."""
-ONE, MIXED, PRICED = range(3)
-"""Codes of `scales`: one radius; a mixture of radii that are charged the losses; one that is charged λg too."""
+ONE, MIXED = range(2)
+"""Codes of `scales`: one radius, or a mixture of radii."""
 NO_OFFSET, LOG_ODDS, MEAN = range(3)
 """Codes of the intercept's offset, to which its residual is added."""
 

@@ -71,15 +71,6 @@ def pay(m, count, b):
 
 
 @exact
-def price(m, count, multiplier, norm_1, half_squares, budget):
-    """Charge every scale λ g(x^k) where α > 0, with l1‖w‖₁ and ½l2‖w‖² given."""
-    if inverse_rate(m) == 0.0:
-        return
-    for k in range(count + 1):
-        m.loss[k] += multiplier * (m.factor[k] * (norm_1 + m.factor[k] * half_squares) - budget)
-
-
-@exact
 def set_shares(m, count, tolerance):
     """Set p_k = π_k exp((ν − Q_k)/(αR_k)) with Σ p_k = 1, then the tolerance and the tilt of the next block.
 

@@ -7,9 +7,9 @@ those coordinates are non-zero, g = 0 at
 
     ν = 2C/(aκ + √(a²κ² + 2 l2 κ C)),   κ = n l1² + 2ρ l2,   C = [a l1 V₁ + (l2/2) V₂ − ρa²]₊.
 
-For every threshold this is at most the true ν, with equality for the threshold ν l1 (`docs/aftrl.md`). So the iteration
-begins with the threshold of the round before and continues with ν l1. After the first step thresholds only rise and
-sets only shrink, until a set repeats, which takes two or three passes.
+For every threshold this is at most the true ν, with equality for the threshold ν l1 (`docs/proofs/aftrl.md`). So the
+iteration begins with the threshold of the round before and continues with ν l1. After the first step thresholds only
+rise and sets only shrink, until a set repeats, which takes two or three passes.
 
 **A mixture of scales** has one ν for all scales, which never falls: the smallest ν ≥ ν_t whose mixture has g ≤ 0, or
 W_{t+1}. With N₁ = Σ(|z_k| − νl1)₊, N₂ = Σ(|z_k| − νl1)₊² and S = Σ p_k s_k it is the root of the decreasing function
@@ -18,7 +18,7 @@ which makes N₁ and N₂ polynomials of ν, the root is found without a pass ov
 until it repeats.
 
 **At most `max_features` weights.** ν also rises until no more than that many |z_k| are above νl1. ν remains a sum of
-known parts, so Theorem 2 of `docs/scales.md` holds with it.
+known parts, so Theorem 2 of `docs/proofs/scales.md` holds with it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ MAX_PASSES, MAX_STEPS = 50, 100
 def row_loop(digest: str) -> Callable[..., None]:
     """Return the function that learns rows by this rule and writes their margins, to be compiled with this digest."""
 
-    def learn_rows(parameters, scalars, mixtures, z, rows, labels, weights, margins):
+    def learn_rows(parameters, scalars, mixtures, z, u, means, factors, rows, labels, weights, margins):
         use(digest)
         p, s, d = parameters[0], scalars[0], len(z)
         mixture, residual = mixtures[WEIGHTS], mixtures[RESIDUAL]
@@ -57,15 +57,15 @@ def row_loop(digest: str) -> Callable[..., None]:
             threshold = s.multiplier * p.l1
             dot = length = 0.0
             for j in range(d):
-                u = np.float64(rows[i, j])
-                dot += u * (clip(z[j], threshold) - z[j])
-                length += u * u
+                u[j] = (np.float64(rows[i, j]) - means[j]) * factors[j]
+                dot += u[j] * (clip(z[j], threshold) - z[j])
+                length += u[j] * u[j]
             margins[i], slope, _ = observe(p, s, dot, labels[i], weights[i])
             add_gradient(p, s, slope, length)
             s.multiplier_sum += next_weight(p, s)
             charge_scales(p, s, mixture, residual, dot, length, slope)
             for j in range(d):
-                z[j] += slope * np.float64(rows[i, j])
+                z[j] += slope * u[j]
             if p.scales == ONE:
                 weight = least_weight(p, leader_curvature(p, s), z, threshold)
             else:
@@ -74,7 +74,7 @@ def row_loop(digest: str) -> Callable[..., None]:
             if p.max_features > 0:
                 s.multiplier = max(s.multiplier, weight_for_few(p, z, s.multiplier))
             _, s.norm_1, s.norm_2 = soft_sums(z, s.multiplier * p.l1)
-            place_leader(p, s, mixture, s.multiplier, s.norm_1, s.norm_2)
+            place_leader(p, s, mixture, s.multiplier, s.norm_2)
             place_intercept(p, s, residual, slope, labels[i], weights[i])
             s.round += 1
 

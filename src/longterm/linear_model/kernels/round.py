@@ -10,9 +10,9 @@ import math
 
 from longterm.learners.multi_scale_hedge import BLOCK_TOLERANCE
 from longterm.linear_model.kernels.compile import helper
-from longterm.linear_model.kernels.layout import LOG_ODDS, MEAN, ONE, PRICED, RESIDUAL_SCALES, WEIGHT_SCALES
+from longterm.linear_model.kernels.layout import LOG_ODDS, MEAN, ONE, RESIDUAL_SCALES, WEIGHT_SCALES
 from longterm.linear_model.kernels.losses import value_and_slope
-from longterm.linear_model.kernels.mixture import add_losses, pay, place, price, set_priors, set_shares
+from longterm.linear_model.kernels.mixture import add_losses, pay, place, set_priors, set_shares
 
 REACH = 1.5
 """Margins of regression are clipped to this multiple of the largest distance of a target from the first one. With 2 the
@@ -108,26 +108,21 @@ def charge_scales(p, s, weights, residual, dot, length, slope):
     if p.residual_radius > 0.0:
         residual_b, residual_ends = add_losses(residual, RESIDUAL_SCALES, -slope * s.intercept_slope, s.round)
         ends = ends or residual_ends
-    if ends or p.scales == PRICED:
+    if ends:
         pay(weights, WEIGHT_SCALES, b)
-        if p.scales != PRICED:  # otherwise λ g is charged first, in `place_leader`
-            set_shares(weights, WEIGHT_SCALES, BLOCK_TOLERANCE)
+        set_shares(weights, WEIGHT_SCALES, BLOCK_TOLERANCE)
         if p.residual_radius > 0.0:
             pay(residual, RESIDUAL_SCALES, residual_b)
             set_shares(residual, RESIDUAL_SCALES, RESIDUAL_TOLERANCE)
 
 
 @helper
-def place_leader(p, s, weights, multiplier, norm_1, norm_2):
+def place_leader(p, s, weights, multiplier, norm_2):
     """Set the factor s of x_{t+1} = s w: min(1/(a + multiplier l2), R/‖w‖), or that of the mixture."""
     if p.scales == ONE:
         s.scale = within_ball(1.0 / (leader_curvature(p, s) + multiplier * p.l2), norm_2, p.radius)
         return
     factor = place(weights, WEIGHT_SCALES, s.gradient_squares, multiplier * p.l2, norm_2)
-    if p.scales == PRICED:
-        price(weights, WEIGHT_SCALES, s.multiplier, p.l1 * norm_1, 0.5 * p.l2 * norm_2, p.budget)
-        set_shares(weights, WEIGHT_SCALES, BLOCK_TOLERANCE)
-        factor = place(weights, WEIGHT_SCALES, s.gradient_squares, multiplier * p.l2, norm_2)
     s.scale = min(factor, p.factor_bound)
 
 

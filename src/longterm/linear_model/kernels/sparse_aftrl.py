@@ -44,8 +44,7 @@ def row_loop(digest: str) -> Callable[..., None]:
             if full or s.round % PERIOD == 0:
                 rebuild(s, vector, heap, bits, risen)
             add_row(s, vector, heap, bits, data, indices, first, last, slope, risen)
-            norm_1, norm_2 = s.norm_1 + s.norm_1_low, s.norm_2 + s.norm_2_low
-            end_round(p, s, mixture, residual, norm_1, norm_2, slope, labels[i], weights[i])
+            end_round(p, s, mixture, residual, s.norm_2 + s.norm_2_low, slope, labels[i], weights[i])
 
     return learn_rows
 

@@ -53,9 +53,10 @@ NUMBERS = {"float32": float32, "float64": float64, "int32": int32, "int64": int6
 
 @cache
 def dense_kernel(code: int, values: str) -> Any:
-    """Return the kernel of a rule for dense rows of this dtype."""
+    """Return the kernel of a rule for dense rows of this dtype. FTRL also takes a buffer, means and factors."""
     loop = {AOGD: aogd, AFTRL: aftrl, PENALISED_FTRL: penalised_ftrl}[code].row_loop(source_digest())
-    return compiled(loop, (*STATE, float64[::1], readonly(NUMBERS[values], 2), *GIVEN))
+    scaled = () if code == AOGD else (float64[::1], readonly(float64), readonly(float64))
+    return compiled(loop, (*STATE, float64[::1], *scaled, readonly(NUMBERS[values], 2), *GIVEN))
 
 
 @cache
@@ -65,6 +66,11 @@ def sparse_kernel(values: str, indices: str) -> Any:
     rows = readonly(NUMBERS[values]), readonly(NUMBERS[indices]), readonly(NUMBERS[indices])
     signature = (*STATE, *layout, *rows, *GIVEN)
     return compiled(sparse_aftrl.row_loop(source_digest()), signature, reorder=False)
+
+
+def _padded(dimension: int) -> FloatArray:
+    """Return zeros with PADDING on either side."""
+    return np.zeros(dimension + 2 * PADDING)[PADDING : PADDING + dimension]
 
 
 class KernelState:
@@ -77,14 +83,16 @@ class KernelState:
     def __init__(self, rule: str, dimension: int, sparse: bool) -> None:
         self.code, self.dimension = CODES[rule], dimension
         self.is_sparse = sparse and self.code == AFTRL
+        self.scales_rows = not self.is_sparse and self.code != AOGD
+        """True if the kernel centres and scales the features of rows."""
         self.parameters: Any = np.zeros(1, dtype=PARAMETERS)
         self.scalars: Any = np.zeros(1, dtype=SCALARS)
         self.scalars["round"], self.scalars["scale"] = 1, 1.0
         self.mixtures: Any = np.zeros(2, dtype=MIXTURE)
         self.heap = np.zeros(capacity(dimension) if self.is_sparse else 0, dtype=np.uint64)
-        self.vector: Any = np.zeros(dimension + 2 * PADDING)[PADDING : PADDING + dimension]
-        if self.is_sparse:
-            self.vector = np.zeros(dimension, dtype=COORDINATE)
+        self.vector: Any = np.zeros(dimension, dtype=COORDINATE) if self.is_sparse else _padded(dimension)
+        self._row = _padded(dimension if self.scales_rows else 0)
+        self._no_scale = np.zeros(len(self._row)), np.ones(len(self._row))
         self._bits = bits_for(dimension)
         self._kernels: dict[Any, Any] = {}
 
@@ -133,10 +141,18 @@ class KernelState:
         """How many rows were learned."""
         return int(self.scalars["round"][0]) - 1
 
-    def learn(self, rows: Any, labels: FloatArray, weights: FloatArray, margins: FloatArray) -> None:
+    def learn(
+        self,
+        rows: Any,
+        labels: FloatArray,
+        weights: FloatArray,
+        margins: FloatArray,
+        scale: tuple[FloatArray, FloatArray] | None = None,
+    ) -> None:
         """Learn rows one after another: a matrix, or (data, indices, indptr) in the sparse layout.
 
-        The margins of the rows, from before they are learned, are written to `margins`.
+        The margins of the rows, from before they are learned, are written to `margins`. Where `scales_rows`, `scale`
+        has the means and factors of the features.
         """
         kind: Any = (rows[0].dtype, rows[1].dtype) if self.is_sparse else rows.dtype
         kernel = self._kernels.get(kind)
@@ -146,6 +162,8 @@ class KernelState:
         state = self.parameters, self.scalars, self.mixtures, self.vector
         if self.is_sparse:
             kernel(*state, self.heap, self._bits, *rows, labels, weights, margins)
+        elif self.scales_rows:
+            kernel(*state, self._row, *(scale or self._no_scale), rows, labels, weights, margins)
         else:
             kernel(*state, rows, labels, weights, margins)
 
@@ -203,14 +221,13 @@ class KernelState:
     def rescale(self, shift: FloatArray, change: FloatArray, lengths: float, more: float) -> None:
         """Continue with the gradient sum (z + shift) · change, and squared lengths of rows multiplied by `lengths`.
 
-        For FTRL with a mixture. What was learned so far counts `more` times as much. The shares p stay.
+        For FTRL with a mixture. For the leaders what was learned so far counts `more` times as much. The charges of the
+        scales stay, so that the bound against the expert at 0 holds across updates (`docs/proofs/scales.md`).
         """
         s, mixture = self.scalars, self.mixture(WEIGHTS)
         self.z[...] = (self.z + shift) * (change * more)
         for name in RESCALED:
             s[name] *= more
-        for field in MIXTURE_FIELDS:
-            mixture[field.name] *= more**field.unit
         squares = max(self.number("gradient_squares") * more * more * lengths, float(mixture["clipped_squares"]))
         s["gradient_squares"] = squares
         s["longest_gradient"] *= max(math.sqrt(lengths), 1.0)

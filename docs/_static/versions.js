@@ -1,0 +1,38 @@
+/* A list of the published versions in the sidebar. It reads ../versions.json beside the folder of this version. Opened as
+   files, or without that file, the list has this version only. */
+(function () {
+  "use strict";
+  const root = document.documentElement.dataset.content_root || "./";
+
+  function fill(select, versions, current) {
+    select.replaceChildren();
+    for (const version of versions) {
+      const option = document.createElement("option");
+      option.value = version.folder;
+      option.textContent = version.title;
+      option.selected = version.folder === current;
+      select.append(option);
+    }
+  }
+
+  function open(folder, current) {
+    const page = location.pathname.split("/" + current + "/").pop();
+    const base = new URL(root + "../" + folder + "/", location.href);
+    const wanted = new URL(page, base);
+    fetch(wanted, { method: "HEAD" })
+      .then((answer) => location.assign(answer.ok ? wanted : base))
+      .catch(() => location.assign(base));
+  }
+
+  document.addEventListener("DOMContentLoaded", function () {
+    const box = document.querySelector(".versions");
+    if (!box) return;
+    const select = box.querySelector("select");
+    const current = new URL(root, location.href).pathname.split("/").filter(Boolean).pop() || "";
+    select.addEventListener("change", () => open(select.value, current));
+    fetch(root + "../versions.json")
+      .then((answer) => (answer.ok ? answer.json() : Promise.reject(answer.status)))
+      .then((versions) => fill(select, versions, current))
+      .catch(() => undefined);
+  });
+})();

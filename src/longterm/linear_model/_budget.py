@@ -1,0 +1,69 @@
+"""The budget that an estimator uses where none is given, and its warnings about one that is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from longterm._arrays import FloatArray
+from longterm.errors import warn_caller
+from longterm.linear_model._passes import TrainingRows
+from longterm.linear_model.streaming import BudgetLinearLearner
+
+GENEROUS_RADIUS = 250.0
+"""The radius without a budget, for scaled rows, whose lengths are about 1 (regression: times the targets' spread)."""
+ONE_SCALE_BUDGET = 10.0
+"""The budget without a budget where there is one scale: there it sets the step size, too."""
+UNEVEN = 100.0
+"""Features that are not scaled are reported if their sizes differ by more than this factor."""
+
+
+class BudgetWarning(UserWarning):
+    """A budget that leaves nothing to predict with, or that has no effect."""
+
+
+def generous_budget(rows: TrainingRows, spread: float, scaled: bool, l1: float, l2: float) -> float:
+    """Return a budget that will not bind: a radius of 250, times the targets' spread, over the median row length."""
+    length = 1.0
+    if not scaled:
+        part = rows.block.part(0, min(rows.block.count, 1000))
+        if rows.block.is_sparse:
+            data, _, indptr = part
+            squares = np.diff(np.append(0.0, np.cumsum(np.square(data[: indptr[-1]], dtype=np.float64)))[indptr])
+        else:
+            squares = np.square(part, dtype=np.float64).sum(axis=1)
+        lengths = np.sqrt(squares[(squares > 0) & np.isfinite(squares)])
+        length = float(np.median(lengths)) if lengths.size else 1.0
+    radius = GENEROUS_RADIUS * spread / length
+    return l1 * radius + 0.5 * l2 * radius**2
+
+
+def warn_about_budget(
+    learners: Sequence[BudgetLinearLearner], rows: TrainingRows, *, given: bool = False, unscaled: str | None = None
+) -> None:
+    """Warn if no weight is left, if a `given` budget has no effect, or if rule `unscaled` needs features scaled."""
+    budget = learners[0].settings.budget
+    if not any(learner.nonzeros for learner in learners) and any(np.ptp(y) > 0 for y in rows.targets):
+        what = f"the budget of {budget:g} left no weight other than 0: the model is a constant"
+        remedy = "Give more, or none (budget=None)"
+    elif given and not any(learner.binds for learner in learners):
+        what = f"the budget of {budget:g} was never reached and has no effect"
+        remedy = "Give less, or none (budget=None)"
+    else:
+        what, remedy = f"rule={unscaled!r} with one scale does not scale features", ""
+        if unscaled is None:
+            return
+    if learners[0].scale is None and not rows.block.is_sparse:
+        sizes = _feature_sizes(rows.block.rows)
+        if sizes.max() > UNEVEN * sizes.min():
+            ratio = f"{sizes.max() / sizes.min():.0f}"
+            remedy = f"The features differ in size by a factor of {ratio}: scale them, with StandardScaler for example"
+    if remedy:
+        warn_caller(f"{what}. {remedy}", BudgetWarning)
+
+
+def _feature_sizes(rows: FloatArray) -> FloatArray:
+    """Return the root mean squares of the features that are not always 0; 1 if there are none."""
+    squares = np.square(rows, dtype=np.float64).mean(axis=0)
+    return np.sqrt(squares[squares > 0]) if squares.any() else np.ones(1)

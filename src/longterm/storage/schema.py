@@ -1,0 +1,103 @@
+"""The tables of live objects, and every statement that is executed on them, for SQLite and PostgreSQL alike.
+
+An object is a row of `longterm_objects`: its name, kind, specification, version and packed state. Its rounds are rows
+of `longterm_rounds`, and large pieces of its state rows of `longterm_parts`. Ledgers have accounts, holds and groups. A
+change of the state raises the version, and a statement names the version that it starts from. So a statement of a
+replica with an old copy changes no row, and that replica reads again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+Statement = tuple[str, Sequence[Any]]
+"""SQL with ``?`` for arguments, and the arguments."""
+SCHEMA_VERSION = 1
+OPEN = 0
+"""The status of an open round or hold. Objects have their own codes for closed ones."""
+
+TABLES = (
+    "CREATE TABLE longterm_schema (version INTEGER NOT NULL)",
+    "CREATE TABLE longterm_objects (name TEXT NOT NULL PRIMARY KEY, kind TEXT NOT NULL, specification TEXT NOT NULL, "
+    "version BIGINT NOT NULL, changed DOUBLE PRECISION NOT NULL, state {bytes} NOT NULL)",
+    "CREATE TABLE longterm_rounds (object TEXT NOT NULL, number BIGINT NOT NULL, status SMALLINT NOT NULL, "
+    "epoch BIGINT NOT NULL, opened DOUBLE PRECISION NOT NULL, key TEXT, content {bytes} NOT NULL, "
+    "PRIMARY KEY (object, number)){clustered}",
+    "CREATE TABLE longterm_parts (object TEXT NOT NULL, number BIGINT NOT NULL, content {bytes} NOT NULL, "
+    "PRIMARY KEY (object, number))",
+    "CREATE TABLE longterm_accounts (ledger TEXT NOT NULL, name TEXT NOT NULL, parent TEXT, maximum BIGINT NOT NULL, "
+    "reserve BIGINT, period TEXT, zone TEXT NOT NULL, rate BIGINT NOT NULL, spent BIGINT NOT NULL, "
+    "held BIGINT NOT NULL, exposed BIGINT NOT NULL, since TEXT NOT NULL, updated BIGINT NOT NULL, "
+    "PRIMARY KEY (ledger, name))",
+    "CREATE TABLE longterm_holds (ledger TEXT NOT NULL, key TEXT NOT NULL, account TEXT NOT NULL, "
+    "amount BIGINT NOT NULL, largest BIGINT NOT NULL, grouped TEXT, spent BIGINT NOT NULL, status SMALLINT NOT NULL, "
+    "opened BIGINT NOT NULL, expires BIGINT, PRIMARY KEY (ledger, key))",
+    "CREATE TABLE longterm_groups (object TEXT NOT NULL, name TEXT NOT NULL, hold DOUBLE PRECISION NOT NULL, "
+    "settled BIGINT NOT NULL, costs DOUBLE PRECISION NOT NULL, excess DOUBLE PRECISION NOT NULL, "
+    "largest DOUBLE PRECISION NOT NULL, PRIMARY KEY (object, name))",
+    "CREATE INDEX longterm_open_holds ON longterm_holds (ledger, expires) WHERE status = 0",
+    "CREATE UNIQUE INDEX longterm_keys ON longterm_rounds (object, key) WHERE key IS NOT NULL",
+)
+_ASKED = "COALESCE((SELECT MAX(number) FROM longterm_rounds WHERE object = o.name), 0)"
+OBJECTS = f"SELECT name, kind, version, changed, state, {_ASKED} FROM longterm_objects o ORDER BY name"
+COUNT_ROUNDS = "SELECT COUNT(*) FROM longterm_rounds WHERE object = ? AND status = 0"
+READ_MONEY = "SELECT spent, held FROM longterm_accounts WHERE ledger = ? ORDER BY name"
+COUNT_HOLDS = "SELECT COUNT(*) FROM longterm_holds WHERE ledger = ? AND status = 0"
+READ_OBJECT = f"SELECT kind, specification, version, state, {_ASKED} FROM longterm_objects o WHERE name = ?"
+READ_VERSION = f"SELECT version, {_ASKED} FROM longterm_objects o WHERE name = ?"
+INSERT_OBJECT = (
+    "INSERT INTO longterm_objects (name, kind, specification, version, changed, state) VALUES (?, ?, ?, 0, ?, ?) "
+    "ON CONFLICT (name) DO NOTHING"
+)
+UPDATE_OBJECT = "UPDATE longterm_objects SET version = ?, changed = ?, state = ? WHERE name = ? AND version = ?"
+INSERT_ROUND = (
+    "INSERT INTO longterm_rounds (object, number, status, epoch, opened, key, content) "
+    "SELECT name, ?, ?, ?, ?, ?, ? FROM longterm_objects WHERE name = ? AND version = ?"
+)
+UPDATE_ROUND = "UPDATE longterm_rounds SET content = ? WHERE object = ? AND number = ?"
+READ_ROUND = "SELECT number, status, epoch, opened, content FROM longterm_rounds WHERE object = ? AND number = ?"
+READ_KEY = "SELECT number, status, epoch, opened, content FROM longterm_rounds WHERE object = ? AND key = ?"
+READ_ROUNDS = (
+    "SELECT number, status, epoch, opened, content FROM longterm_rounds "
+    "WHERE object = ? AND number > ? AND number <= ? AND status = 0 ORDER BY number"
+)
+DELETE_ROUNDS = "DELETE FROM longterm_rounds WHERE object = ? AND number < ? AND status <> 0"
+READ_PARTS = "SELECT content FROM longterm_parts WHERE object = ? AND number > ? AND number <= ? ORDER BY number"
+INSERT_PART = "INSERT INTO longterm_parts (object, number, content) VALUES (?, ?, ?)"
+PUT_PART = f"{INSERT_PART} ON CONFLICT (object, number) DO UPDATE SET content = excluded.content"
+DELETE_PARTS = "DELETE FROM longterm_parts WHERE object = ?"
+DELETE_OLD_PARTS = "DELETE FROM longterm_parts WHERE object = ? AND number > ? AND number <= ?"
+_ACCOUNT = "name, parent, maximum, reserve, period, zone, rate, spent, held, exposed, since, updated"
+READ_ACCOUNTS = f"SELECT {_ACCOUNT} FROM longterm_accounts WHERE ledger = ? ORDER BY name"
+READ_ACCOUNT = f"SELECT {_ACCOUNT} FROM longterm_accounts WHERE ledger = ? AND name = ?"
+INSERT_ACCOUNT = f"INSERT INTO longterm_accounts ({_ACCOUNT}, ledger) VALUES (?, ?, ?, ?, ?, ?, ?, 0, 0, 0, ?, ?, ?)"
+SET_LIMITS = "UPDATE longterm_accounts SET maximum = ?, reserve = ? WHERE ledger = ? AND name = ?"
+_BALANCE = "spent = ?, held = ?, exposed = ?, since = ?, updated = ?"
+UPDATE_ACCOUNT = f"UPDATE longterm_accounts SET {_BALANCE} WHERE ledger = ? AND name = ?"
+_HOLD = "key, account, amount, largest, grouped, spent, status, opened, expires"
+READ_HOLD = f"SELECT {_HOLD} FROM longterm_holds WHERE ledger = ? AND key = ?"
+READ_EXPIRED = (
+    f"SELECT {_HOLD} FROM longterm_holds WHERE ledger = ? AND status = 0 AND expires <= ? ORDER BY expires LIMIT 1000"
+)
+INSERT_HOLD = f"INSERT INTO longterm_holds ({_HOLD}, ledger) VALUES (?, ?, ?, ?, ?, 0, 0, ?, ?, ?)"
+UPDATE_HOLD = "UPDATE longterm_holds SET amount = ?, largest = ?, spent = ?, status = ? WHERE ledger = ? AND key = ?"
+DELETE_HOLDS = "DELETE FROM longterm_holds WHERE ledger = ? AND status <> 0 AND opened < ?"
+TOUCH_OBJECT = "UPDATE longterm_objects SET version = version + 1, changed = ? WHERE name = ?"
+_GROUP = "name, hold, settled, costs, excess, largest"
+READ_GROUPS = f"SELECT {_GROUP} FROM longterm_groups WHERE object = ? ORDER BY name"
+READ_GROUP = f"SELECT {_GROUP} FROM longterm_groups WHERE object = ? AND name = ?"
+PUT_GROUP = (
+    f"INSERT INTO longterm_groups ({_GROUP}, object) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (object, name) "
+    "DO UPDATE SET hold = excluded.hold, settled = excluded.settled, costs = excluded.costs, excess = excluded.excess, "
+    "largest = excluded.largest"
+)
+LOCK_OBJECT = "SELECT version FROM longterm_objects WHERE name = ? FOR UPDATE"
+
+
+def close_rounds(name: str, status: int, numbers: Sequence[int]) -> Statement:
+    """Return the statement that closes these rounds. Only those with a key keep their content."""
+    places = ", ".join("?" * len(numbers))
+    changed = "status = ?, content = CASE WHEN key IS NULL THEN ? ELSE content END"
+    sql = f"UPDATE longterm_rounds SET {changed} WHERE object = ? AND number IN ({places})"
+    return sql, (status, b"", name, *numbers)
