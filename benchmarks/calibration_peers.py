@@ -38,7 +38,9 @@ def online_conformal(kind, alpha):
     module = importlib.import_module(f"online_conformal.{kind}")
 
     def thresholds(scores):
-        peer = getattr(module, kind.upper())(None, None, calibrate=False, max_horizon=1, coverage=1.0 - alpha)
+        # Without a calibration set SAOCP takes 1 for the scale; give it what it would compute from the first scores.
+        scale = {"max_scale": np.sqrt(3.0) * np.max(scores[:100])} if kind == "saocp" else {}
+        peer = getattr(module, kind.upper())(None, None, calibrate=False, max_horizon=1, coverage=1.0 - alpha, **scale)
         found, zero = np.empty(len(scores)), pd.Series([0.0])
         for t, score in enumerate(scores):
             found[t] = np.max(np.abs(peer.predict(horizon=1)))
