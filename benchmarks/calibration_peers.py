@@ -51,19 +51,23 @@ def online_conformal(kind, alpha):
 
 
 def mapie_aci(alpha, step=0.02, start=50):
-    """Return MAPIE's ACI around a fitted forecast of 0; the first `start` scores calibrate it."""
+    """Return MAPIE's ACI around a fitted forecast of 0; the first `start` scores calibrate it.
+
+    Its intervals have two sides, so the outcomes get random signs, and half the width is the threshold.
+    """
     from mapie.regression import TimeSeriesRegressor
     from sklearn.dummy import DummyRegressor
 
     def thresholds(scores):
         x = np.zeros((len(scores), 1))
-        zero = DummyRegressor(strategy="constant", constant=0.0).fit(x, scores)
-        peer = TimeSeriesRegressor(zero, method="aci", cv="prefit").fit(x[:start], scores[:start])
+        y = scores * np.random.default_rng(0).choice([-1.0, 1.0], len(scores))
+        zero = DummyRegressor(strategy="constant", constant=0.0).fit(x, y)
+        peer = TimeSeriesRegressor(zero, method="aci", cv="prefit").fit(x[:start], y[:start])
         found = np.full(len(scores), np.inf)
         for t in range(start, len(scores)):
             _, limits = peer.predict(x[t : t + 1], confidence_level=1.0 - alpha, allow_infinite_bounds=True)
-            found[t] = limits[0, 1, 0]
-            now = x[t : t + 1], scores[t : t + 1]
+            found[t] = 0.5 * (limits[0, 1, 0] - limits[0, 0, 0])
+            now = x[t : t + 1], y[t : t + 1]
             peer.adapt_conformal_inference(*now, gamma=step, confidence_level=1.0 - alpha)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)  # `update` warns that it does not adapt

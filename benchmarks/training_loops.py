@@ -4,7 +4,7 @@
 
 Needs torch, scikit-learn and LONGTERM_DATA for Adult; cooper-optim and fairlearn are used where they are installed.
 Objective and violations are those of the whole training set, means over the last tenth of the epochs; the largest mean
-violation is shown. Of cooper's grid the smallest objective counts among settings whose violation is at most the tolerance.
+violation is shown. Of cooper's grid the smallest objective within the tolerance counts.
 """
 
 from __future__ import annotations

@@ -135,14 +135,14 @@ class Regularised(Rule):
 class Adaptive(Rule):
     """The default: integral and proportional steps whose size follows from the signs of the violations.
 
-    λ ← λ + s (g_t + 10 (ξ_t − ξ_{t−1}))/max|ξ|, with ξ the running mean of the violations. The step s starts at 0.001.
-    It grows by 2 % per update while a violation has lasted more than twice the longest time between two changes of
-    ξ's sign, up to 10⁴. It is multiplied by 1 − 0.6/(n + 1) at the n-th change of sign. Decreasing a step at changes of
-    sign only is Kesten's rule (1958), which converges for one constraint, independent noise and g decreasing in λ.
-    The growth, and λ and x moving together, have no proof.
+    λ ← λ + s (g_t + 10 (ξ_t − ξ_{t−1}))/max|ξ|, with ξ the running mean of the violations. The step s starts at 0.01,
+    which suits objectives of order 0.01 to 1000. It grows by 2 % per update, up to 10⁴, while a violation has lasted
+    more than twice the longest time between two changes of ξ's sign. It is multiplied by 1 − 0.5/(n + 1) at the n-th
+    change of sign. Decreasing a step at changes of sign only is Kesten's rule (1958), which converges for one
+    constraint, independent noise and g decreasing in λ. The growth, and λ and x moving together, have no proof.
     """
 
-    first_step: ClassVar[float] = 0.001
+    first_step: ClassVar[float] = 0.01
 
     def move(self, old: DualState, new: DualState, violations: Array, equality: Array) -> tuple[Array, Array]:
         lasting = (new.age > 2.0 * new.longest) & ((new.estimate > 0.0) | equality) & (old.step < _LARGEST_STEP)
@@ -152,7 +152,7 @@ class Adaptive(Rule):
         return old.multiplier + step * change / (new.size + _TINY), step
 
 
-_GROWTH, _DECAY, _GAIN, _LARGEST_STEP, _TINY = 0.02, 0.6, 10.0, 1e4, 1e-30
+_GROWTH, _DECAY, _GAIN, _LARGEST_STEP, _TINY = 0.02, 0.5, 10.0, 1e4, 1e-30
 
 
 def init(zeros: Array, rule: Rule) -> DualState:
