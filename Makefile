@@ -13,7 +13,7 @@ endif
 # Tests start Python hundreds of times, so compiled sources are kept.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help reproduce pacing routing test tests soaked test-all test-processors quick lint tables docs package soak bench bench-live bench-linear bench-models bench-calibration bench-scale bench-gpu test-gpu clean
+.PHONY: help reproduce pacing routing test tests soaked test-all test-processors quick lint tables docs package soak bench bench-live bench-linear bench-models bench-calibration bench-router bench-scale bench-gpu test-gpu clean
 
 help:
 	@echo "make reproduce   two of the paper's experiments: tables, figures, and a page, results/report.html"
@@ -31,6 +31,7 @@ help:
 	@echo "make bench-linear  streaming linear models beside C, SGDClassifier, River and Vowpal Wabbit; regret on real data"
 	@echo "make bench-models  linear models with default settings beside scikit-learn, River and Vowpal Wabbit: losses, non-zeros, time"
 	@echo "make bench-calibration  coverage and sharpness of calibration rules on real series"
+	@echo "make bench-router  the router beside ParetoBandit: reward, bill, drift, models that arrive, time"
 	@echo "make bench-scale many learners at once: paths of budgets, memory, pacing of whole logs; what docs/benchmarks/what_it_costs.md quotes"
 	@echo "make bench-gpu   the part of it that wants a GPU; make test-gpu: the tests that do"
 
@@ -38,7 +39,7 @@ $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "longterm needs Python >= 3.11; name one with: make PYTHON=python3.12 ..." >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dask,experiments,jax,linear,onnx,optax,parquet,river,test]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dask,experiments,jax,linear,metrics,onnx,optax,parquet,river,server,test]"
 	touch $@
 
 reproduce: $(READY)
@@ -147,6 +148,10 @@ bench-models: $(READY)
 
 bench-calibration: $(READY)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/calibration.py
+
+bench-router: $(READY)
+	-$(BIN)/python -m pip install --quiet --disable-pip-version-check paretobandit==0.1.1
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/router.py
 
 bench-scale: $(READY)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/scale.py

@@ -20,7 +20,7 @@ of_extras = ("longterm.experiments", "longterm.engines.compiled", "longterm.auto
 of_extras += ("longterm.engines.device_", "longterm.__main__", "longterm.cli", "longterm.report")
 of_extras += ("longterm.linear_model", "longterm.compat.litellm_router", "longterm.pacing.compiled")
 of_extras += ("longterm.compat.",)
-of_extras += ("longterm._numba",)
+of_extras += ("longterm._numba", "longterm.server.")
 
 class OnlyAllowed:
     def find_spec(self, name, path=None, target=None):

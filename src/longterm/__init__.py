@@ -37,6 +37,7 @@ _SUBPACKAGES = (
     "problems",
     "projections",
     "report",
+    "server",
     "service",
     "sets",
     "storage",

@@ -276,7 +276,10 @@ def test_an_interrupt_and_a_missing_extra_have_messages(monkeypatch, capsys):
 
 
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", DOCS.read_text(encoding="utf-8"), flags=re.DOTALL)
-COMMANDS = [line for kind, block in BLOCKS for line in block.splitlines() if line.startswith("longterm ")]
+PAGES = [DOCS, DOCS.parent / "cluster.md", DOCS.parents[1] / "tutorials" / "reproduce.md"]
+COMMANDS = [
+    line for page in PAGES for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("longterm ")
+]
 NEEDS_MORE = re.compile(r"\ball\b|ijcnn1|dask|ray")
 """The network, minutes, or a cluster: these are only parsed here. The data's have a test above."""
 

@@ -62,11 +62,11 @@ def test_costs_are_settled_by_callbacks_and_rewards_by_you(strategy):
     settled(strategy, 12)
     assert all(pending is not None for pending in strategy.chooser.pending.values())
     assert float(strategy.chooser.committed[0]) == pytest.approx(float(strategy.chooser.spent[0]))
-    before = strategy.chooser.state.primal.mean.copy()
+    before = strategy.chooser.state.primal.belief.mean.copy()
     for response in responses:
         strategy.reward(response, 1.0)
     assert not strategy.chooser.pending
-    assert not np.array_equal(strategy.chooser.state.primal.mean, before)
+    assert not np.array_equal(strategy.chooser.state.primal.belief.mean, before)
     assert strategy.chooser.spent[0] <= 0.05
     with pytest.raises(InputError, match="was not routed here"):
         strategy.reward(responses[0], 1.0)
@@ -130,7 +130,7 @@ def test_every_attempt_of_a_retried_call_is_released(strategy):
 
 def test_attempts_do_not_share_their_mark(strategy):
     """A failure that is told after the next attempt has begun is of the first."""
-    from longterm.compat.litellm_router import MARK
+    from longterm.compat.litellm_router import METADATA_KEY
 
     shared = {"user": "me"}
     attempts = [{"metadata": shared}, {"metadata": shared}]
@@ -145,7 +145,7 @@ def test_attempts_do_not_share_their_mark(strategy):
         {"litellm_params": attempts[1], "response_cost": 0.001}, {"id": "a", "usage": {}}, None, None
     )
     assert strategy.chooser.committed[0] == pytest.approx(float(strategy.chooser.spent[0]))
-    assert MARK not in shared
+    assert METADATA_KEY not in shared
     strategy.reward("a", 1.0)
     assert not strategy.chooser.pending
 

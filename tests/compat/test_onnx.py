@@ -5,7 +5,12 @@ import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from longterm.linear_model import BudgetLinearClassifier, BudgetLinearRegressor, BudgetPathClassifier
+from longterm.linear_model import (
+    BudgetLinearClassifier,
+    BudgetLinearRegressor,
+    BudgetPathClassifier,
+    FairLinearClassifier,
+)
 
 onnxruntime = pytest.importorskip("onnxruntime", reason="the extra onnx is not installed")
 skl2onnx = pytest.importorskip("skl2onnx", reason="the extra onnx is not installed")
@@ -46,6 +51,8 @@ def test_margins_where_there_are_no_probabilities():
     label, margins = onnx_outputs(path, X, raw_scores=True)
     np.testing.assert_allclose(margins, path.decision_function(X), rtol=1e-9, atol=1e-12)
     np.testing.assert_array_equal(label, path.predict(X))
+    fair = FairLinearClassifier(random_state=0).fit(X, TWO, sensitive_features=THREE)
+    np.testing.assert_allclose(onnx_outputs(fair, X)[1], fair.predict_proba(X), rtol=1e-9, atol=1e-12)
 
 
 def test_predictions_of_targets_are_those_of_the_estimator():

@@ -8,6 +8,7 @@ import pytest
 
 from longterm.errors import InputError
 from longterm.linear_model import EvolvingLinearLearner
+from longterm.linear_model._parity import GroupPrices
 
 checks = pytest.importorskip("river.checks", reason="the extra river is not installed")
 ours = pytest.importorskip("longterm.compat.river")
@@ -106,3 +107,27 @@ def test_online_conformal_covers_overall_and_by_group():
     assert all(abs(np.mean(values) - 0.8) < 0.03 for values in inside.values())
     assert isinstance(model.predict_one(x), float)
     assert model.clone().intervals.state.told == 0
+
+
+def test_fair_classifier_is_that_of_its_prices():
+    """Rows are learned with the label and weight that the prices give; the group is no feature."""
+    model, rng = ours.FairLinearClassifier("sex", tolerance=0.05, budget=50.0), np.random.default_rng(0)
+    learner, prices = EvolvingLinearLearner(64, 50.0, sparse=True), GroupPrices("demographic_parity", 0.05, 1000)
+    for _ in range(200):
+        u, sex = rng.standard_normal(2), str(rng.choice(["f", "m"]))
+        x, y = {"a": u[0], "sex": sex, "b": u[1]}, bool(u[0] > 0)
+        number, label = prices.numbers_of([sex]), np.array([1.0 if y else -1.0])
+        signed = float(prices.signed_weights(number, label)[0])
+        assert model.predict_proba_one(x) == model.predict_proba_one(x | {"sex": "?"})
+        model.learn_one(x, y)
+        margin = learner.step([0, 1], u, 1.0 if signed > 0 else -1.0, abs(signed))
+        prices.observe(number, label, np.array([margin > 0]))
+    assert model.weights == pytest.approx(dict(zip("ab", learner.weights[:2], strict=True)))
+    assert model.group_rates == prices.rates()
+    assert model.violation == prices.violation
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_river_checks_of_the_fair_classifier():
+    checks.check_estimator(ours.FairLinearClassifier())

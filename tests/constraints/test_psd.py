@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from exact_sums import exact_strongly_convex
 from longterm import AOGD, InputError, Problem, challenge, hindsight, observe, run
 from longterm.constraints import Affine, L2Budget, PositiveSemidefinite, Scaled
 from longterm.constraints.extreme_eigenvector import full_decomposition, lapack_one, start_vector
@@ -15,7 +16,6 @@ from longterm.losses import SquaredDistance
 from longterm.problems import covariance
 from longterm.sets import Ball, Box
 from longterm.streams import PairwiseSigns
-from longterm.theory import theorem_1_strongly_convex
 
 WAYS = {"full": full_decomposition, "lapack": lapack_one}
 each_way = pytest.mark.parametrize("way", WAYS)
@@ -144,7 +144,7 @@ def test_the_problem(unit_diagonal):
     assert float(problem.constraint.values(targets.mean(axis=0))[0]) > 0
     trace = run(problem, AOGD.for_problem(problem, steps="strongly convex"), stream, 400, seeds=seeds, record=rounds)
     best = hindsight.best(problem, stream, rounds, seeds=seeds)
-    bound = theorem_1_strongly_convex(c, rounds, exact_sums=True)
+    bound = exact_strongly_convex(c, rounds)
     assert np.all(trace.regret(best) <= bound.regret[:, None])
     assert np.all(trace.signed_violation <= bound.violation[:, None])
     assert np.all(trace.hard_violation[-1] > 0)  # the constraint matters

@@ -1,8 +1,13 @@
 """The router: learned costs, drift, models that come and go, files, reports; the ceiling always."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from hypothesis_settings import examples
 from longterm import InputError
 from longterm.decisions import (
     EXP3IX,
@@ -198,7 +203,7 @@ def test_the_figure_is_drawn(tmp_path):
 
 
 def test_actions_are_added_and_removed_in_a_stored_chooser_with_open_choices(tmp_path):
-    primal = ThompsonSampling(2, 1, level_scale=0.2, cost_noise=0.5, window=16)
+    primal = ThompsonSampling(2, 1, level_scale=0.2, learn_costs=True, window=16)
     rule = PrimalDual(primal, PlannedPrice(4), Ceiling(0.5, 1.0))
     made, twin = (Chooser.open(tmp_path / "s.db", rule, durability="relaxed") for _ in range(2))
     choices = [made.act([1.0], costs=[0.1, 0.2]) for _ in range(6)]
@@ -221,3 +226,80 @@ def test_actions_are_added_and_removed_in_a_stored_chooser_with_open_choices(tmp
     fixed = Chooser(PrimalDual(EXP3IX(2, step=0.1), HedgeDual(step=0.1), Ceiling(0.5, 1.0)))
     with pytest.raises(InputError, match="EXP3IX has a fixed number"):
         fixed.add_action()
+
+
+requests = st.lists(
+    st.tuples(st.floats(-3, 3), st.floats(0.01, 1), st.integers(0, 4), st.sampled_from(["", "price", "add", "remove"])),
+    min_size=1,
+    max_size=40,
+)
+
+
+@examples(40)
+@given(requests=requests, credit=st.floats(0, 0.1))
+def test_the_exact_bill_of_the_defaults_is_never_above_the_ceiling(requests, credit):
+    """Costs up to their bounds, late outcomes, prices that change, models that come and go: the exact sum."""
+    ceiling = 12e-4  # the bound of the cheapest model, so that it always fits
+    router = Router.for_models(MODELS, per_request=ceiling, credit=credit, features=1)
+    due, spent = [], Fraction(0)
+    for t, (x, share, late, event) in enumerate(requests, start=1):
+        if event == "price":
+            router.set_prices({"large": 1e-2 * share})
+        elif event == "add" and "new" not in router.models:
+            router.add_model("new", 1e-3 * share)
+        elif event == "remove" and "new" in router.models:
+            router.remove_model("new")
+        route = router.route([x])
+        cost = router.largest[route.model] * (share if t % 2 else 1.0)
+        due.append((t + late, route, cost))
+        for entry in [entry for entry in due if entry[0] <= t]:
+            due.remove(entry)
+            router.settle(entry[1], 0.5, entry[2])
+            spent += Fraction(entry[2])
+        held = sum((Fraction(entry[2]) for entry in due), Fraction(0))
+        assert spent + held <= Fraction(ceiling) * t + Fraction(credit)
+
+
+def test_a_cost_above_its_bound_raises_the_bound():
+    router = Router.for_models(MODELS, per_request=3e-3, largest={"large": 0.05})
+    assert router.largest == {"small": pytest.approx(12e-4), "large": 0.05}
+    route = router.route("What is 2 + 2?", models=["small"])
+    with pytest.warns(BrokenBoundWarning):
+        router.settle(route, 1.0, 0.002)
+    assert router.largest["small"] == 0.002
+    router.teach("labelled", {"small": 0.5}, {"small": 0.003})
+    assert router.largest["small"] == 0.003
+    router.set_prices({"large": 2e-2})
+    assert router.largest["large"] == pytest.approx(0.1)
+    router.add_model("new", 1e-3)
+    assert router.largest["new"] == pytest.approx(0.036)
+    router.add_model("other", 1e-3, largest=5e-3)
+    assert router.largest["other"] == 5e-3
+
+
+def test_bad_names_and_numbers_change_nothing():
+    router = Router.for_models(MODELS, per_request=3e-3)
+    with pytest.raises(InputError, match=r"prices\['large'\]"):
+        router.set_prices({"small": 1.0, "large": -1.0})
+    with pytest.raises(InputError, match="'smal' is not in use"):
+        router.set_prices({"large": 1.0, "smal": 1.0})
+    assert router.prices == MODELS
+    with pytest.raises(InputError, match="'lage' is not in use"):
+        router.route("x", costs={"lage": 1e-3})
+    with pytest.raises(InputError, match="'lage' is not in use"):
+        router.teach("x", {"lage": 0.5})
+    with pytest.raises(InputError, match="'lage' is not in use"):
+        Router.for_models(MODELS, per_request=3e-3, largest={"lage": 1.0})
+    with pytest.raises(InputError, match="no settled request"):
+        router.report().figure("never.png")
+    assert router.chooser.round == 1
+
+
+def test_labels_without_costs_teach_nothing_about_costs():
+    router = Router.for_models(MODELS, per_request=3e-3, features=1)
+    for _ in range(50):
+        router.teach([0.5], {"large": 0.9, "small": 0.5}, {"large": 3e-2})
+    primal, state = router.chooser.rule.primal, router.chooser.state.primal
+    expected = primal.predict(state, np.array([[0.5]]), np.array([[[1.0], [1.0]]])).costs[0, :, 0]
+    assert expected[1] == pytest.approx(3.0, rel=0.25)
+    assert expected[0] < expected[1]

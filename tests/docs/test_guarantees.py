@@ -59,7 +59,7 @@ def test_an_entry_says_all_that_it_should(name):
     entry = ENTRIES[name]
     assert "*Assumes*" in entry
     assert re.search(r"\*Promises[^*]*\*", entry)
-    assert re.search(r"^    .*[≤=]", entry, flags=re.MULTILINE), "no formula"
+    assert re.search(r"^\$\$\n.*?(\\le|=).*?^\$\$", entry, flags=re.MULTILINE | re.DOTALL), "no formula"
     assert "*Not promised*" in entry
     promised = "hard_violation" in PACKAGE[name].promises
     assert promised or "**hard**" not in entry

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from exact_sums import exact_theorem_1
 from longterm import AOGD, InputError, Problem, hindsight, run
 from longterm.constraints import Affine, CustomConstraint, ElasticNetBudget, L2Budget, Scaled, Stack, VaryingAffine
 from longterm.hindsight import EveryRound, InExpectation, OnAverage
@@ -14,7 +15,6 @@ from longterm.hindsight.closed_forms import minimise_linear
 from longterm.losses import Hinge, Linear, SquaredDistance
 from longterm.sets import Ball, Box, Product, Simplex
 from longterm.streams import RandomCosts, Replay, ResampledRows
-from longterm.theory import theorem_1
 
 BENCHMARKS = {"every round": EveryRound(), "on average": OnAverage()}
 SETS = {"box": Box.cube(4, -1.0, 1.0), "simplex": Simplex(4), "product": Product([Simplex(2), Box.cube(2, -1.0, 1.0)])}
@@ -173,6 +173,6 @@ def test_the_theorem_holds_against_the_best_of_every_round(seed, beta):
     problem, stream = linear(SETS["box"], rounds=120, seed=seed)
     trace = run(problem, AOGD.for_problem(problem, beta=beta), stream, record=[30, 120])
     best = hindsight.best(problem, stream, [30, 120])
-    bound = theorem_1(problem.constants, [30, 120], beta, exact_sums=True)
+    bound = exact_theorem_1(problem.constants, [30, 120], beta)
     assert np.all(trace.regret(best) + best.gap <= bound.regret)
     assert np.all(trace.signed_violation <= bound.violation)

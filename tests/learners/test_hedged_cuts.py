@@ -16,7 +16,7 @@ from longterm.learners import HedgedCuts
 from longterm.learners.meta import AdaHedge, AdaptMLProd
 from longterm.losses import Linear, SquaredDistance
 from longterm.problems import doubly_stochastic, two_dimensional
-from longterm.sets import Ball, Box, Set
+from longterm.sets import Ball, Box, Set, Simplex
 from longterm.streams import RandomPermutations, Replay
 
 INTERVAL = Box([-1.0], [1.0])
@@ -54,10 +54,14 @@ def as_written(problem: Problem, costs: np.ndarray, bank: float = 0.0, query: bo
     """The rule of the docstring, line by line, for a fixed g; all x_t."""
     g, B = problem.constraint, problem.enclosing_set
 
+    def along(v: np.ndarray) -> np.ndarray:
+        """The part of a direction that is parallel to B."""
+        return v - v.mean() if isinstance(B, Simplex) else v
+
     def half_space(y: np.ndarray, at: np.ndarray, relaxed: np.ndarray | float = 0.0) -> tuple[np.ndarray, float]:
         slopes = np.stack([g.gradient_of(at, np.asarray(j)) for j in range(g.count)])
         v = np.maximum(g.values(at) + slopes @ (y - at) - relaxed, 0)
-        return slopes.T @ v, float(v @ v)
+        return along(slopes.T @ v), float(v @ v)
 
     def nearest(y: np.ndarray, u: np.ndarray, excess: float, b: np.ndarray) -> np.ndarray:
         """The point of {⟨u, z − y⟩ ≤ −excess} and {⟨b, z − y⟩ ≤ 0} that is nearest to y."""
@@ -80,7 +84,7 @@ def as_written(problem: Problem, costs: np.ndarray, bank: float = 0.0, query: bo
     X, L, gamma, S, C = np.tile(start, (4, 1)), np.zeros(4), 0.0, 0.0, np.zeros(g.count)
     p, played = np.full(4, 0.25), []
     for t, n in enumerate(costs, start=1):
-        x = p @ X
+        x, n = p @ X, along(n)
         played.append(x)
         C = C + g.values(x)
         relaxed = bank * np.maximum(-C, 0)
@@ -100,18 +104,18 @@ def as_written(problem: Problem, costs: np.ndarray, bank: float = 0.0, query: bo
             if query and i > 0:
                 at = x if g.is_affine else p @ X
                 spaces = [half_space(y, at, relaxed) for y in X]
-                if p @ [e / np.linalg.norm(u) if e else 0.0 for u, e in spaces] <= 0.02 * B.diameter / t:
+                if p @ [e / np.linalg.norm(u) if e else 0.0 for u, e in spaces] <= 0.005 * B.diameter / np.sqrt(t):
                     break
             pairs = [cut(y, at, relaxed, b if query else 0 * b) for y, b in zip(X, normals, strict=True)]
             X, normals = (np.stack(part) for part in zip(*pairs, strict=True))
     return np.array(played)
 
 
-def constraint_of(kind: str, rng: np.random.Generator) -> Constraint:
+def constraint_of(kind: str, rng: np.random.Generator, diamond: float) -> Constraint:
     if kind == "a ball":
         return L2Budget(3, budget=0.6)
     if kind == "a diamond and half-spaces":
-        return Stack([L1Budget(3, budget=0.8), Affine(rng.standard_normal((2, 3)), rng.uniform(-0.1, 0.3, 2))])
+        return Stack([L1Budget(3, budget=diamond), Affine(rng.standard_normal((2, 3)), rng.uniform(-0.1, 0.3, 2))])
     count = 1 if kind == "a half-space" else 4
     return Affine(rng.standard_normal((count, 3)), rng.uniform(-0.1, 0.3, count))
 
@@ -119,10 +123,10 @@ def constraint_of(kind: str, rng: np.random.Generator) -> Constraint:
 @pytest.mark.parametrize("query", [True, False], ids=["known", "told"])
 @pytest.mark.parametrize("bank", [0.0, 0.1])
 @pytest.mark.parametrize("kind", ["a half-space", "half-spaces", "a ball", "a diamond and half-spaces"])
-@pytest.mark.parametrize("B", [Box.cube(3, -1.0, 1.0), Ball(3, radius=1.5)], ids=["box", "ball"])
+@pytest.mark.parametrize("B", [Box.cube(3, -1.0, 1.0), Ball(3, radius=1.5), Simplex(3)], ids=["box", "ball", "simplex"])
 def test_is_the_rule_as_written(B: Set, kind: str, bank: float, query: bool) -> None:
     rng = np.random.default_rng(len(kind))
-    problem = Problem(B, Linear(3, cost_norm=9.0), constraint_of(kind, rng))
+    problem = Problem(B, Linear(3, cost_norm=9.0), constraint_of(kind, rng, 1.2 if isinstance(B, Simplex) else 0.8))
     costs = rng.standard_normal((60, 3)) * rng.uniform(0, 2, (60, 1)) + [0.5, -1.0, 0.0]
     costs[:3] = 0  # nothing is known at first
     learner, played = HedgedCuts.for_problem(problem, bank=bank, query=query), []

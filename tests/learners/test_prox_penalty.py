@@ -13,7 +13,7 @@ from longterm.errors import AssumptionWarning
 from longterm.learners import COLDQ, RECOO, ProxPenalty
 from longterm.learners.coldq import ForgettingQueue
 from longterm.learners.penalty_step import BudgetStep, HalfSpaceStep, PenaltyStep, Stepped, penalty_step_of
-from longterm.learners.prox_penalty import GrowingWeights
+from longterm.learners.penalty_weights import GrowingWeights
 from longterm.learners.recoo import RectifiedQueue
 from longterm.losses import Linear, SquaredDistance
 from longterm.problems import doubly_stochastic

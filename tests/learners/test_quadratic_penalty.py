@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from exact_sums import exact_theorem_1
 from longterm import AOGD, InputError, Problem, observe, run
 from longterm.constraints import Affine, L2Budget, VaryingAffine
 from longterm.errors import AssumptionWarning
@@ -14,7 +15,6 @@ from longterm.losses import Linear, SquaredDistance
 from longterm.problems import late_reversal, two_dimensional
 from longterm.sets import Ball, Box
 from longterm.streams import LateReversal, Replay
-from longterm.theory.paper import theorem_1
 from longterm.theory.schedules import PenaltySchedule
 from opponents import KINDS, best_in_box, cut_problem, play_cut, play_linear, slope
 
@@ -132,7 +132,7 @@ def test_its_theorem_beats_that_of_aogd(beta, T, G, share, D, F, R):
     }
     problem = Problem(Ball(1, R), Linear(1), Affine([[1.0]], [0.5]), declared=declared)
     ours = QuadraticPenaltyOGD.for_problem(problem, beta=beta).bound(problem, T)
-    theirs = theorem_1(problem.constants, T, beta, exact_sums=True)
+    theirs = exact_theorem_1(problem.constants, T, beta)
     assert float(ours["regret"]) < float(theirs.regret)
     assert float(ours["hard_violation"]) < float(theirs.violation)
 

@@ -7,13 +7,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from longterm import Problem, run
+from hypothesis_settings import examples
+from longterm import Problem, observe, run
 from longterm.constraints import VaryingAffine
-from longterm.learners import HedgedCuts, LatestCut
+from longterm.learners import HedgedCuts, LatestCut, hedged_cuts_bounds
 from longterm.learners.meta import AdaptMLProd
 from longterm.losses import CustomLoss, Linear
-from longterm.sets import Box
+from longterm.sets import Ball, Box
 from longterm.streams import Replay
 
 INTERVAL = Box([-1.0], [1.0])
@@ -36,51 +39,120 @@ def violations_and_bounds(problem: Problem, learner: Any, stream: Replay, T: int
     return [(float(values[-1]), float(bound[measure])) for measure, values in measures.items()]
 
 
+def there_and_back(problem: Problem, learner: HedgedCuts, T: int) -> tuple[float, float, Any]:
+    """Costs push to the right until x is near 1, then x ≤ −1 is asked for; the hard and the squared violation."""
+    state, hard, squared = learner.init(), 0.0, 0.0
+    for _ in range(T):
+        x = learner.ask(state)
+        row, limit, cost = (1.0, -1.0, 0.0) if x[0] >= 0.9 else (0.0, 1.0, -1.0)
+        broken = max(row * float(x[0]) - limit, 0.0)
+        hard, squared = hard + broken, squared + broken**2
+        parameters = [np.asarray(cost) if problem.constants.strong_convexity else np.array([cost])]
+        seen = observe(problem, x, parameters, [np.array([[row]]), np.array([limit])])
+        state = learner.update(state, seen)
+    return hard, squared, state
+
+
+def curved_problem(sigma: float) -> Problem:
+    """Losses c x + (σ/2) x² on [−1, 1] with a constraint that changes."""
+    loss = CustomLoss(
+        1,
+        function=lambda x, c: c * x[..., 0] + sigma / 2 * x[..., 0] ** 2,
+        derivative=lambda x, c: c[..., None] + sigma * x,
+        gradient_bound=1 + sigma,
+        value_range=2 + sigma,
+        parameters={"c": ()},
+        strong_convexity=sigma,
+    )
+    return Problem(INTERVAL, loss, VaryingAffine(1, 1, 1.0, 1.0))
+
+
 def test_hedged_cuts_need_the_number_of_experts() -> None:
-    """Without losses S = ℓ = 0, and K is all that is left of the bound on the violation."""
+    """Without losses nobody moves, and K R² is all that is left of A. With one expert the bound is attained."""
     problem = Problem(INTERVAL, Linear(1), VaryingAffine(1, 1, 1.0, 1.0))
-    stream = Replay([np.zeros((1, 1))], [np.ones((1, 1, 1)), np.full((1, 1), -0.5)])
+    stream = Replay([np.zeros((1, 1))], [np.ones((1, 1, 1)), np.full((1, 1), -1.0)])
     for found, bound in violations_and_bounds(problem, HedgedCuts.for_problem(problem), stream, 1):
         assert 0 < found <= bound
     for found, bound in violations_and_bounds(problem, HedgedCuts(INTERVAL, factors=(0.5,)), stream, 1):
-        assert 0 < found <= bound
+        assert found == pytest.approx(bound, rel=1e-12)
 
 
 def test_hedged_cuts_need_the_path() -> None:
     T = 60
     problem, stream, path = opposite_ends(T)
     learner = HedgedCuts.for_problem(problem, path=path)
-    L, diameter, K = 1.0, 2.0, learner.experts
-    without = (L * diameter * math.sqrt(T * K), 2 * (L * diameter) ** 2 * K)
+    without = (math.sqrt(T * learner.experts), learner.experts)  # L = R = 1
     for (found, bound), less in zip(violations_and_bounds(problem, learner, stream, T), without, strict=True):
         assert less < found <= bound
 
 
-def test_hedged_cuts_need_the_moves_of_the_curved_expert() -> None:
-    """Losses push to the right, x ≤ −1 holds in every second round: steps 1/(σt) are as long as B for 2000 rounds."""
-    T, sigma = 1000, 5e-4
-    loss = CustomLoss(
-        1,
-        function=lambda x, c: c * x[..., 0] + sigma / 2 * x[..., 0] ** 2,
-        derivative=lambda x, c: c[..., None] + sigma * x,
-        gradient_bound=1.001,
-        value_range=2.1,
-        parameters={"c": ()},
-        strong_convexity=sigma,
-    )
-    problem = Problem(INTERVAL, loss, VaryingAffine(1, 1, 1.0, 1.0))
-    rows = np.where(np.arange(T) % 2 == 0, 0.0, 1.0)[:, None, None]
-    stream = Replay([np.full(T, -1.0)], [rows, np.full((T, 1), -1.0) * rows[:, 0] + (1 - rows[:, 0])])
-    learner = HedgedCuts.for_problem(problem)
-    assert learner.curved
-    trace = run(problem, learner, stream)
-    log, factors = float(trace.state.log_sum), np.asarray(learner.factors)
-    cut = len(factors) + 2 * factors.sum() * math.sqrt(T * log) + (factors**2).sum() * log
-    hard = 2 * math.sqrt(T * cut) + 0.5 * 2 * math.sqrt(T * log)
-    squared = 2 * 4 * cut + 2 * (0.5 * 2) ** 2 * log
-    bound = learner.bound(problem, T, state=trace.state)
-    assert hard < trace.hard_violation[-1] <= bound["hard_violation"]
-    assert squared < trace.squared_violation[-1] <= bound["squared_violation"]
+def test_hedged_cuts_need_the_travel_of_an_expert() -> None:
+    """Steps Δ/(2√t): A without 2ΔH is R² = 1."""
+    T, problem = 100, Problem(INTERVAL, Linear(1), VaryingAffine(1, 1, 1.0, 1.0))
+    learner = HedgedCuts(INTERVAL, factors=(0.5,))
+    hard, squared, state = there_and_back(problem, learner, T)
+    bound = learner.bound(problem, T, state=state)
+    assert math.sqrt(T) < hard <= bound["hard_violation"]
+    assert 1.0 < squared <= bound["squared_violation"]
+
+
+@pytest.mark.parametrize("sigma", [0.02, 0.1])
+def test_hedged_cuts_need_the_travel_of_the_curved_expert(sigma: float) -> None:
+    """Beside an expert that hardly moves: A without the travel of steps 1/(σt) is 2R² + Δ² ln T."""
+    T, problem = 400, curved_problem(sigma)
+    learner = HedgedCuts(INTERVAL, factors=(1e-6,), sigma=sigma, meta=AdaptMLProd())
+    hard, squared, state = there_and_back(problem, learner, T)
+    bound, less = learner.bound(problem, T, state=state), 2 + 4 * math.log(T) + 0.001
+    assert less < squared <= bound["squared_violation"]
+    assert hard <= bound["hard_violation"]
+    alone = HedgedCuts(INTERVAL, factors=(), sigma=sigma)
+    hard, squared, state = there_and_back(problem, alone, T)
+    bound = alone.bound(problem, T)
+    assert 1.0 < squared <= bound["squared_violation"]
+    assert math.sqrt(T) < hard <= bound["hard_violation"]
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+@examples(200)
+def test_a_violation_is_paid_by_the_distance_to_the_comparator(seed: int) -> None:
+    """The lemma of (b): a² ≤ ‖z − x*‖² − ‖x⁺ − x*‖² + 2Δ min(h, Δ), a the distance of z from the half-space."""
+    rng = np.random.default_rng(seed)
+    B = Ball(int(rng.integers(1, 4)))
+    z, best = B.sample(rng, 2)
+    normal = rng.standard_normal(B.dimension)
+    normal /= np.linalg.norm(normal)
+    limit = normal @ best + rng.choice([0.0, rng.exponential()])
+    step = rng.standard_normal(B.dimension) if rng.random() < 0.7 else normal * rng.choice([-1.0, 1.0])
+    h = rng.choice([0.01, 0.3, 3.0]) * rng.random()
+    y = z - h * step / np.linalg.norm(step)
+    after = B.project(y - max(normal @ y - limit, 0.0) * normal)
+    a = max(normal @ z - limit, 0.0)
+    assert a**2 <= np.sum((z - best) ** 2) - np.sum((after - best) ** 2) + 2 * 2.0 * min(h, 2.0) + 1e-12
+
+
+def test_every_term_of_the_violation_is_in_the_bound() -> None:
+    """Numbers worked by hand, for terms that no sequence was found for: R² of each expert, ln T, H₂."""
+    R, diameter, T, P = 1.0, 2.0, 100.0, 3.0
+    plain = hedged_cuts_bounds.travel_of_factors(np.array([0.5, 0.125]), diameter, np.asarray(T), np.asarray(4.0))
+    assert (float(plain.lengths), float(plain.squares)) == (0.625 * 2 * 20, (0.25 + 1 / 64) * 4 * 4)
+    for sigma, lengths, squares in (
+        (0.05, 21 * (1 + math.log(100 / 10.5)), 2 * 21 * 2),  # ρ = 21 = 10.5 Δ
+        (5.0, 1.2 * (1 + math.log(100)), 2 * 1.2**2),  # ρ = 1.2 < Δ
+        (0.001, 2 * 100.0, 4 * 100.0),  # ρ = 1001: every step is as long as B
+    ):
+        curved = hedged_cuts_bounds.travel_of_decay(curved_problem(sigma).constants, np.asarray(sigma), np.asarray(T))
+        assert (float(curved.lengths), float(curved.squares)) == pytest.approx((lengths, squares), rel=1e-12)
+        harmonic = [min((1 + sigma) / sigma / t, 2.0) for t in range(1, 101)]
+        assert sum(harmonic) <= float(curved.lengths)
+        assert sum(h * h for h in harmonic) <= float(curved.squares)
+    both = hedged_cuts_bounds.Travel(np.asarray(30.0), np.asarray(9.0))
+    one = Problem(INTERVAL, Linear(1), VaryingAffine(1, 1, 1.0, 1.0))
+    several = Problem(INTERVAL, Linear(1), VaryingAffine(1, 2, 1.0, 1.0))
+    A = 3 * (R**2 + 2 * diameter * P) + 2 * diameter * 30 + diameter**2 * math.log(T)
+    for problem, L, squared in ((one, 1.0, A), (several, 1.5, (1.5 * math.sqrt(A + 9) + 3) ** 2)):
+        found = hedged_cuts_bounds.violation_bounds(problem, L, 3, both, np.asarray(T), path=P, shared=True, bank=False)
+        assert found["squared_violation"] == pytest.approx(squared, rel=1e-12)
+        assert found["hard_violation"] == pytest.approx(math.sqrt(T * squared), rel=1e-12)
 
 
 @pytest.mark.parametrize("K", [2, 8, 64])

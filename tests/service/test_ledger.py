@@ -315,7 +315,7 @@ def test_late_costs_keep_the_excess_within_its_bound():
             waiting.append((cost, held))
             if len(waiting) > late:
                 cost, held = waiting.pop(0)
-                state = rule.after(state, cost, None if held == 1.0 else held)
+                state = rule.after(state, cost, held)
                 excess, costs = excess + max(cost - held, 0.0), costs + cost
         bound = 0.05 * costs + 1.0 / 0.1 + late
         worst = max(worst, excess / bound)

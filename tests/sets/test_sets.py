@@ -157,3 +157,21 @@ def test_the_diameter_of_row_stochastic_matrices_is_attained(rows, columns):
     distances = np.linalg.norm(vertices[:, None] - vertices, axis=-1)
     assert distances.max() == pytest.approx(B.diameter, abs=1e-12)
     assert np.linalg.norm(vertices - B.centre, axis=-1).max() == pytest.approx(B.radius, abs=1e-12)
+
+
+@each_set
+def test_tangents_keep_products_with_differences_of_members(name):
+    B, rng = SETS[name], np.random.default_rng(1)
+    directions = rng.standard_normal((20, B.dimension))
+    differences = B.sample(rng, 20) - B.sample(rng, 20)
+    tangents = B.tangent(directions)
+    np.testing.assert_allclose(np.vecdot(tangents, differences), np.vecdot(directions, differences), atol=1e-9)
+    np.testing.assert_allclose(B.tangent(differences), differences, atol=1e-9 * B.diameter)
+    assert np.all(np.linalg.norm(tangents, axis=-1) <= np.linalg.norm(directions, axis=-1) + 1e-12)
+
+
+def test_a_product_of_equal_simplices_projects_each_of_them():
+    B, x = Product([Simplex(3)] * 4 + [Simplex(3, total=2.0)]), np.random.default_rng(2).standard_normal((7, 15))
+    expected = [Simplex(3, total=2.0 if k == 4 else 1.0).project(x[:, 3 * k : 3 * k + 3]) for k in range(5)]
+    np.testing.assert_allclose(B.project(x), np.concatenate(expected, axis=-1), atol=1e-14)
+    assert Simplex(3).tangent(np.array([3.0, 0.0, 0.0])).tolist() == [2.0, -1.0, -1.0]

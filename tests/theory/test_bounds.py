@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from exact_sums import exact_as_printed, exact_strongly_convex, exact_theorem_1, lemma_5_as_printed
 from longterm import AOGD, InputError, Problem, observe, run
 from longterm.constraints import Affine, L2Budget, VaryingAffine
 from longterm.errors import ScheduleError
@@ -22,6 +23,11 @@ from zoo import D, sets
 SETS = sets()
 betas = st.floats(0.02, 0.98)
 seeds = st.integers(0, 10**6)
+PAIRS = (
+    (exact_theorem_1, theorem_1),
+    (exact_as_printed, theorem_1_as_printed),
+    (exact_strongly_convex, theorem_1_strongly_convex),
+)
 
 
 def reversal_regret(trace, stream, problem):
@@ -39,8 +45,8 @@ def test_the_printed_theorem_is_false_and_the_corrected_one_holds():
     assert regret == pytest.approx(180.53, abs=0.01)
     assert float(theorem_1_as_printed(problem.constants, 1000).regret) == pytest.approx(160.00, abs=0.01)
     assert float(theorem_1(problem.constants, 1000).regret) == pytest.approx(228.50, abs=0.01)
-    assert float(theorem_1_as_printed(problem.constants, 1000, exact_sums=True).regret) < regret
-    assert regret <= float(theorem_1(problem.constants, 1000, exact_sums=True).regret)
+    assert float(exact_as_printed(problem.constants, 1000).regret) < regret
+    assert regret <= float(exact_theorem_1(problem.constants, 1000).regret)
     assert float(trace.multiplier.max()) == 0.0
 
 
@@ -64,7 +70,7 @@ def test_late_reversal_never_beats_the_corrected_bound(beta, R, G, T):
     problem, stream = late_reversal(R, G), LateReversal(T, beta, norm=G)
     trace = run(problem, AOGD.for_problem(problem, beta=beta), stream)
     regret = reversal_regret(trace, stream, problem)
-    assert regret <= float(theorem_1(problem.constants, T, beta, exact_sums=True).regret) * (1 + 1e-12)
+    assert regret <= float(exact_theorem_1(problem.constants, T, beta).regret) * (1 + 1e-12)
     if beta <= 0.5:
         assert regret <= float(theorem_1_as_printed(problem.constants, T, beta).regret) * (1 + 1e-12)
 
@@ -81,7 +87,7 @@ def test_the_printed_constraint_line_is_true_all_the_same(beta, R, G, D, F, T):
     """By exact sums; and the two steps of the proof: S_θ + δ_μ and 𝓡 against what the paper prints."""
     facts = Constants(R, 2 * R, G, G, D, F)
     printed, corrected = theorem_1_as_printed(facts, T, beta), theorem_1(facts, T, beta)
-    assert float(theorem_1(facts, T, beta, exact_sums=True).violation) <= float(printed.violation) * (1 + 1e-12)
+    assert float(exact_theorem_1(facts, T, beta).violation) <= float(printed.violation) * (1 + 1e-12)
     sums, A = step_sums(ConvexSchedule(2 * R, G, beta), T), T ** (1 - beta) / (1 - beta)
     weight = float(sums.theta + sums.delta_mu)
     if beta >= 0.5:
@@ -99,7 +105,7 @@ def test_the_corrected_closed_form_does_not_show_it():
         for bound in (
             theorem_1(facts, 10**5, 0.9),
             theorem_1_as_printed(facts, 10**5, 0.9),
-            theorem_1(facts, 10**5, 0.9, exact_sums=True),
+            exact_theorem_1(facts, 10**5, 0.9),
         )
     )
     assert (round(closed), round(printed), round(exact)) == (4979, 4908, 4198)
@@ -142,8 +148,8 @@ def test_theorem_1_holds_on_every_set(name, beta, seed, rounds, kind):
         costs = stream.draw(seed, 0, rounds).loss[0]
         loss, violation = float(trace.cumulative_loss[-1]), float(trace.signed_violation[-1])
     regret = loss - best_linear(B, row, problem.constraint.limit, costs.sum(axis=0))
-    for exact in (True, False):
-        bound = theorem_1(problem.constants, rounds, beta, exact_sums=exact)
+    for theorem in (exact_theorem_1, theorem_1):
+        bound = theorem(problem.constants, rounds, beta)
         assert regret <= float(bound.regret) * (1 + 1e-9)
         assert violation <= float(bound.violation) * (1 + 1e-9)
 
@@ -165,8 +171,8 @@ def test_strongly_convex_theorem_holds_on_every_set(name, beta, seed, rounds, sw
     feasible = anchors[(anchors @ row[0]) <= offset + 1e-12]
     fixed = np.array([problem.loss.value(x, targets).sum() for x in feasible])
     regret = float(trace.cumulative_loss[-1]) - fixed.min()
-    for exact in (True, False):
-        bound = theorem_1_strongly_convex(problem.constants, rounds, beta, exact_sums=exact)
+    for theorem in (exact_strongly_convex, theorem_1_strongly_convex):
+        bound = theorem(problem.constants, rounds, beta)
         assert regret <= float(bound.regret) * (1 + 1e-9)
         assert float(trace.signed_violation[-1]) <= float(bound.violation) * (1 + 1e-9)
 
@@ -182,7 +188,7 @@ def test_constraints_that_change_cost_nothing_against_a_point_feasible_in_every_
     costs = RandomCosts(d).draw(seed, 0, T).loss[0]
     problem = Problem(B, Linear(d), VaryingAffine(d, 2, row_norm=1.0, limit_bound=1.0))
     trace = run(problem, AOGD.for_problem(problem, beta=beta), Replay([costs], [normals, offsets]))
-    bound = theorem_1(problem.constants, T, beta, exact_sums=True)
+    bound = exact_theorem_1(problem.constants, T, beta)
     assert float(trace.cumulative_loss[-1]) - float((costs @ comparator).sum()) <= float(bound.regret)
     assert float(trace.signed_violation[-1]) <= float(bound.violation)
 
@@ -234,8 +240,8 @@ def test_first_steps_longer_than_strong_convexity_asks_for_are_not_credited():
 
 @given(beta=betas, T=st.integers(1, 5000))
 def test_exact_sums_are_never_above_the_closed_forms(beta, T):
-    for theorem in (theorem_1, theorem_1_as_printed, theorem_1_strongly_convex):
-        exact, closed = (theorem(constants(), T, beta, exact_sums=e) for e in (True, False))
+    for pair in PAIRS:
+        exact, closed = (theorem(constants(), T, beta) for theorem in pair)
         assert float(exact.regret) <= float(closed.regret) * (1 + 1e-12)
         assert float(exact.violation) <= float(closed.violation) * (1 + 1e-12)
 
@@ -252,7 +258,7 @@ def test_lemma_5_by_hand():
 
 def test_lemma_5_uses_the_growth_of_the_steps():
     schedule, facts = ConvexSchedule(4.0, 3.0, 0.5), constants(strong_convexity=0.0)
-    corrected, printed = lemma_5(schedule, facts, 9), lemma_5(schedule, facts, 9, as_printed=True)
+    corrected, printed = lemma_5(schedule, facts, 9), lemma_5_as_printed(schedule, facts, 9)
     growth = 3.0 / 2.0 * (3 - 1)
     assert float(corrected.regret - printed.regret) == pytest.approx((16 / 2 - 4) * growth)
 
@@ -264,13 +270,13 @@ def test_lemma_5_refuses_a_schedule_outside_its_conditions():
 
 def test_bounds_over_horizons_and_a_grid_of_beta():
     grid, horizons = np.array([0.3, 0.7]), [100, 10, 1e3]
-    for theorem in (theorem_1, theorem_1_as_printed, theorem_1_strongly_convex):
-        for exact in (True, False):
-            whole = theorem(constants(), horizons, grid, exact_sums=exact)
+    for pair in PAIRS:
+        for theorem in pair:
+            whole = theorem(constants(), horizons, grid)
             assert whole.regret.shape == whole.violation.shape == (3, 2)
             for i, T in enumerate(horizons):
                 for j, beta in enumerate(grid.tolist()):
-                    single = theorem(constants(), T, beta, exact_sums=exact)
+                    single = theorem(constants(), T, beta)
                     assert float(single.regret) == pytest.approx(whole.regret[i, j])
                     assert float(single.violation) == pytest.approx(whole.violation[i, j])
 
@@ -289,7 +295,7 @@ def test_the_centre_of_row_stochastic_matrices_is_far_from_its_corners():
     [
         (lambda: theorem_1(constants(), 0), "rounds"),
         (lambda: theorem_1(constants(), 10.5), "rounds"),
-        (lambda: theorem_1(constants(), 10.5, exact_sums=True), "rounds"),
+        (lambda: exact_theorem_1(constants(), 10.5), "rounds"),
         (lambda: theorem_1(constants(), float("nan")), "rounds"),
         (lambda: theorem_1(constants(), []), "rounds"),
         (lambda: constants(radius=-1.0), "radius"),

@@ -17,7 +17,7 @@ from longterm.theory.facts import Constants
 from longterm.theory.margins import allowed_violation, coefficient, exact_margin, needed_horizon
 from longterm.theory.paper import lemma_5
 from longterm.theory.schedules import ConstantSchedule, ConvexSchedule, StronglyConvexSchedule
-from longterm.theory.slater import slater_point_at
+from longterm.theory.slater import require_slack
 from zoo import D, sets
 
 SETS = sets()
@@ -87,10 +87,8 @@ def test_a_slack_of_rounding_size_is_no_interior():
 def test_a_users_point_is_checked():
     problem = two_dimensional()
     g, B = problem.constraint, problem.enclosing_set
-    assert slater_point_at(g, B, np.array([-0.5, 0.0])).epsilon == pytest.approx(0.75)
-    for x in ([0.25, 0.0], [-2.0, 0.0]):  # on the boundary; outside B
-        with pytest.raises(InputError, match="not strictly feasible"):
-            slater_point_at(g, B, np.array(x))
+    with pytest.raises(InputError, match=r"has slack 0\.75 here, but 0\.8 was declared"):
+        require_slack(SlaterPoint(0.8, np.array([-0.5, 0.0])), g, B)
     with pytest.raises(InputError, match="D"):
         NoViolationAOGD.for_problem(problem, horizon=1000, margin="theorem", slater=SlaterPoint(3.0))
     with pytest.raises(InputError, match="epsilon"):

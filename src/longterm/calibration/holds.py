@@ -80,8 +80,11 @@ class ExcessHold(ReprMixin):
         return largest if state.settled < self.warm_up else min(state.hold, largest)
 
     def after(self, state: HoldState, cost: float, held: float | None = None) -> HoldState:
-        """Return the state after a cost. `held` is the hold that the request had, if other costs came since."""
-        over = max(cost - (state.hold if held is None else held), 0.0)
+        """Return the state after a cost. `held` is the hold that the request had, if other costs came since.
+
+        During the warm-up the worst case is held, so the state learns from its own hold.
+        """
+        over = max(cost - (state.hold if held is None or state.settled < self.warm_up else held), 0.0)
         step = max(self.step, 1.0 / (state.settled + 1))  # the first cost sets the hold, and steps do not increase
         hold = max(state.hold + step * (over - self.share * cost), 0.0)
         return HoldState(hold, state.settled + 1, state.costs + cost, state.excess + over, max(state.largest, cost))

@@ -47,6 +47,7 @@ COMMANDS = {
     "arena": Command("arena:ArenaCommand", "Run every learner on every problem and rank them."),
     "report": Command("report:ReportCommand", "Draw the figures and write the page of finished experiments."),
     "pace": Command("pace:PaceCommand", "Spend a budget over a log of auctions."),
+    "serve": Command("serve:ServeCommand", "Serve live objects over HTTP, with metrics and a page."),
     "state": Command("state:StateCommand", "List what a service's database holds."),
     "data": Command("data:DataCommand", "List and download data sets, and find their files."),
     "catalogue": Command(

@@ -1,10 +1,13 @@
 """An adapter for LiteLLM's router: a `Chooser` as custom routing strategy, with callbacks that settle the costs.
 
-Needs the extra `litellm`. Report rewards when they are known: `strategy.reward(response, 0.8)`.
+Needs the extra `litellm`. Report rewards when they are known: `strategy.reward(response, 0.8)`. With a `Ledger`, all
+workers of a proxy share one budget; docs/guides/service.md shows it.
 """
 
 from __future__ import annotations
 
+import asyncio
+import math
 import secrets
 import threading
 from collections import OrderedDict
@@ -16,10 +19,11 @@ import numpy as np
 
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
-from longterm.decisions.choice import require_rewards
+from longterm.decisions.choice import Choice, require_rewards
 from longterm.decisions.chooser import Chooser
 from longterm.decisions.text import WordHash
-from longterm.errors import InputError, TokenError, missing_extra
+from longterm.errors import InputError, OutOfBudgetError, TokenError, missing_extra
+from longterm.service import Ledger, Token
 
 try:
     from litellm.integrations.custom_logger import CustomLogger
@@ -37,12 +41,14 @@ _LISTS = (
 """The lists into which LiteLLM copies a callback."""
 METADATA_KEY = "longterm_choice"
 """The key of a choice's text in a request's metadata."""
+ROUNDING = 1 - 2.0**-50
+"""A bound in units may be above a whole number by rounding only."""
 MAX_TRACKED = 100_000
 """The largest number of unfinished calls, and of answers without a reward, that are tracked."""
 
 
 class BudgetExhaustedError(RuntimeError):
-    """No deployment is affordable. It cannot happen with a budget that counts above the cheapest deployment."""
+    """No deployment is affordable: the money is spent, or held back for open requests."""
 
 
 class BudgetStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[misc]
@@ -65,9 +71,22 @@ class BudgetStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[m
         real cost is known.
     tokens : callable, optional
         Counts the tokens of a text; characters / 3 + 8 by default, which is rather too many.
+    ledger : Ledger, optional
+        Where the money is. Every process of a proxy opens the same ledger, and so they share its limits.
+    account : str or callable
+        The account of a request: a name, or a function from the request's metadata to a name.
+    units : float
+        Units of the ledger in a dollar; 1e8 for a ledger in microcents.
+    hold_seconds : float
+        A hold expires after this time. Give more than the longest call takes. A call that ends later still counts.
 
     Notes
     -----
+    With a ledger, a request is admitted iff spent + Σ open holds + its hold ≤ limit, in one transaction for all
+    processes. The final spend is at most limit + Σ (cost − hold)₊ over the requests open at the last admission. A
+    process that is killed holds money for `hold_seconds` at most. Costs are whole units, so sums have no rounding
+    error. With ``Ledger.open(holds=ExcessHold())`` holds are estimates by deployment in place of the worst case.
+
     The text of the choice travels in the metadata of each attempt; a retry is a new choice. A call that succeeds is
     charged LiteLLM's `response_cost`, or its token counts at `prices`. A call that fails costs nothing and teaches
     nothing. Rewards that never come, and calls whose end LiteLLM never reports (a stream that is not read to its end),
@@ -86,6 +105,10 @@ class BudgetStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[m
         answer_tokens: float = 200.0,
         largest_answer: float = 4096.0,
         tokens: Callable[[str], float] = lambda text: len(text) / 3 + 8,
+        ledger: Ledger | None = None,
+        account: str | Callable[[Mapping[str, Any]], str] = "",
+        units: float = 1e8,
+        hold_seconds: float = 600.0,
     ) -> None:
         super().__init__()
         self.router, self.chooser = router, chooser
@@ -96,6 +119,8 @@ class BudgetStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[m
                 f"have shape {self.prices.shape}, the router {len(router.model_list)} deployments",
                 f"The chooser has {chooser.rule.actions} actions: give each a deployment and two prices",
             )
+        self.ledger, self.account, self.hold_seconds = ledger, account, hold_seconds
+        self.units = validate.positive_scalar("units", units)
         self.features = WordHash() if features is None else features
         self.answer_tokens, self.largest_answer, self.tokens = answer_tokens, largest_answer, tokens
         self.name = f"longterm-{secrets.token_hex(8)}"  # LiteLLM merges callbacks with equal names
@@ -141,16 +166,44 @@ class BudgetStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[m
         usual = min(answers * self.answer_tokens, most)
         costs = count * self.prices[:, 0] + usual * self.prices[:, 1]
         bounds = count * self.prices[:, 0] + most * self.prices[:, 1]
-        choice = self.chooser.act(self.features(text), costs=costs, bounds=bounds)
-        if choice.action is None:
-            raise BudgetExhaustedError(
-                "no deployment is affordable; the budget is spent or held back for open requests"
-            )
+        metadata = dict(kwargs.get("metadata") or {})
+        choice = self._admitted(self.features(text), costs, bounds, metadata)
         # A copy: attempts share the caller's metadata, and a late failure must not count for the next attempt.
-        kwargs["metadata"] = dict(kwargs.get("metadata") or {}) | {METADATA_KEY: str(choice)}
+        kwargs["metadata"] = metadata | {METADATA_KEY: str(choice)}
         with self._lock:
             _track(self._open, str(choice), choice.action)
         return self.router.model_list[choice.action]
+
+    def _admitted(
+        self, context: FloatArray, costs: FloatArray, bounds: FloatArray, metadata: Mapping[str, Any]
+    ) -> Choice:
+        """Return a choice whose money is held. Deployments that the account cannot pay for are left out."""
+        allowed = np.ones(len(bounds), dtype=np.bool_)
+        while allowed.any():
+            choice = self.chooser.act(context, costs=costs, bounds=bounds, allowed=allowed)
+            if choice.action is None:
+                break
+            if self.ledger is None:
+                return choice
+            account = self.account(metadata) if callable(self.account) else self.account
+            amount, group = math.ceil(bounds[choice.action] * self.units * ROUNDING), str(choice.action)
+            try:
+                self.ledger.hold(account, amount, str(choice), group=group, seconds=self.hold_seconds)
+            except OutOfBudgetError:
+                self._give_back(str(choice))
+                allowed[choice.action] = False
+                continue
+            except BaseException:
+                self._give_back(str(choice))
+                raise
+            return choice
+        raise BudgetExhaustedError("no deployment is affordable; the budget is spent or held back for open requests")
+
+    def _give_back(self, choice: str) -> None:
+        """Close a choice that costs nothing and teaches nothing."""
+        with suppress(TokenError):
+            self.chooser.settle(choice, cost=np.zeros(self.chooser.rule.setting.resources))
+            self.chooser.skip(choice)
 
     async def async_get_available_deployment(
         self,
@@ -161,7 +214,9 @@ class BudgetStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[m
         request_kwargs: dict[str, Any] | None = None,
     ) -> Any:
         """Return the deployment that answers this request."""
-        return self.get_available_deployment(model, messages, input, specific_deployment, request_kwargs)
+        # In a thread: the event loop must not wait for the database.
+        given = model, messages, input, specific_deployment, request_kwargs
+        return await asyncio.to_thread(self.get_available_deployment, *given)
 
     def log_success_event(self, kwargs: Mapping[str, Any], response_obj: Any, start_time: Any, end_time: Any) -> None:
         """Settle the cost, and the reward if it is known already."""
@@ -175,6 +230,9 @@ class BudgetStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[m
                 (usage.get(name) or 0) * price
                 for name, price in zip(("prompt_tokens", "completion_tokens"), self.prices[action], strict=True)
             )
+        if self.ledger is not None:  # first, since it is the money; an expired hold can be settled, too
+            with suppress(InputError):  # settled already
+                self.ledger.settle(choice, round(float(cost) * self.units))
         with suppress(TokenError):  # expired: the money held back was counted
             self.chooser.settle(choice, cost=np.atleast_1d(float(cost)))
         answer = str(response_obj.get("id") or "")
@@ -197,9 +255,10 @@ class BudgetStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[m
         """Settle a cost of 0 and skip the choice."""
         choice, _ = self._finished(kwargs)
         if choice is not None:
-            with suppress(TokenError):
-                self.chooser.settle(choice, cost=np.zeros(self.chooser.rule.setting.resources))
-                self.chooser.skip(choice)
+            if self.ledger is not None:
+                with suppress(InputError):
+                    self.ledger.release(choice)
+            self._give_back(choice)
             with self._lock:
                 self._open.pop(choice, None)
 
@@ -212,9 +271,15 @@ class BudgetStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[m
     # --- called by you -----------------------------------------------------------------------------------------
 
     def reward(self, response: Any, reward: float) -> None:
-        """Report the reward of a response, or of its id, in [0, 1]; also before LiteLLM has reported its cost."""
+        """Report the reward of a response, or of its id, in [0, 1]; also before LiteLLM has reported its cost.
+
+        In a process other than the one that answered, give the text of the choice, ``metadata["longterm_choice"]``.
+        """
         key = response if isinstance(response, str) else str(response["id"])
         require_rewards([reward], 1, None)
+        if Token.is_text(key):
+            self.chooser.settle(key, reward, cost_follows=True)
+            return
         with self._lock:
             choice = self._answered.pop(key, None)
             if choice is None:

@@ -24,11 +24,12 @@ from longterm.linear_model import (
     BudgetLinearRegressor,
     BudgetPathClassifier,
     BudgetPathRegressor,
+    FairLinearClassifier,
 )
 
 __all__ = ["register_converters"]
 
-CLASSIFIERS = (BudgetLinearClassifier, BudgetPathClassifier)
+CLASSIFIERS = (BudgetLinearClassifier, BudgetPathClassifier, FairLinearClassifier)
 REGRESSORS = (BudgetLinearRegressor, BudgetPathRegressor)
 OPERATOR_SET = 13
 """The lowest version of ONNX's operator set."""

@@ -76,7 +76,8 @@ class LinearBelief(NamedTuple):
 
         The information of past outcomes is converted to the new scales. The prior stays the same in the new ones.
         """
-        if np.abs(x / self.scale).max() <= LARGEST_FEATURE:
+        scaled = x / self.scale
+        if scaled @ scaled <= LARGEST_FEATURE**2 or np.abs(scaled).max() <= LARGEST_FEATURE:
             return self
         ratio = 2.0 ** np.maximum(np.ceil(np.log2(np.maximum(np.abs(x), 1.0) / (LARGEST_FEATURE * self.scale))), 0.0)
         outputs, actions, _ = self.mean.shape

@@ -193,6 +193,16 @@ class BudgetSet:
         return np.asarray(self.sign > 0)
 
     @cached_property
+    def has_caps_only(self) -> bool:
+        """True if no budget is a floor."""
+        return bool(self.is_cap.all())
+
+    @cached_property
+    def counts_above(self) -> bool:
+        """True if a budget counts above the cheapest action."""
+        return bool(self.above_cheapest.any())
+
+    @cached_property
     def _lines(self) -> tuple[FloatArray, FloatArray]:
         """The limits as functions of the number of requests: offsets and slopes, shape (m,)."""
         down = 1 - GUARD
@@ -243,5 +253,8 @@ class BudgetSet:
 
         `committed` is the money spent and held back for open requests. A free action is always affordable.
         """
+        if len(self.budgets) == 1 and self.has_caps_only:  # the same in Python's numbers, which are faster
+            rest = Ledger(float(committed.total[0]), float(committed.correction[0])).remaining(float(limit[0]))
+            return np.array([bound <= max(rest, 0.0) for bound in bounds[:, 0].tolist()])
         fits = (bounds <= committed.remaining(limit)) | (bounds <= 0)
         return np.asarray((fits | ~self.is_cap).all(axis=1))

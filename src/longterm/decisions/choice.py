@@ -14,6 +14,9 @@ from longterm.decisions.primals import ActionOutcomes, OpenChoice
 from longterm.errors import InputError, NonFiniteError
 from longterm.service.tokens import Token
 
+SMALL = 64
+"""Arrays up to this size are checked by Python, which is faster there."""
+
 
 @dataclass(frozen=True, eq=False)
 class Choice:
@@ -53,7 +56,9 @@ def require_numbers(name: str, value: ArrayLike, round: int | None) -> FloatArra
         array = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
         raise InputError(name, f"{value!r} is not made of numbers", "Give real numbers", round=round) from None
-    if np.abs(array).max(initial=0.0) <= LARGEST_NUMBER:  # False for NaN
+    # Python adds a few numbers faster than NumPy. False for NaN.
+    is_small = array.size <= SMALL and sum(map(abs, array.ravel().tolist())) <= LARGEST_NUMBER
+    if is_small or np.abs(array).max(initial=0.0) <= LARGEST_NUMBER:
         return array
     if not np.all(np.isfinite(array)):
         raise NonFiniteError(name, f"is {value!r}", "Leave this request out; the state is as it was", round=round)
@@ -70,7 +75,7 @@ def require_costs(rule: PrimalDual, name: str, value: ArrayLike | None, round: i
         table = table[:, None]
     if table.shape != (K, m):
         raise InputError(name, f"have shape {table.shape}", f"Give ({K}, {m}): actions × budgets", round=round)
-    if table.min() < 0:
+    if min(table.ravel().tolist()) < 0:
         raise InputError(name, "are negative", "Give costs of at least 0", round=round)
     return table
 
@@ -78,7 +83,8 @@ def require_costs(rule: PrimalDual, name: str, value: ArrayLike | None, round: i
 def require_rewards(value: ArrayLike, actions: int, round: int | None) -> FloatArray:
     """Return rewards in [0, 1], shape (K,)."""
     array = require_numbers("reward", value, round).reshape(-1)
-    if array.shape != (actions,) or array.min() < 0 or array.max() > 1:
+    numbers = array.tolist()
+    if len(numbers) != actions or min(numbers) < 0 or max(numbers) > 1:
         raise InputError(
             "reward", f"{value!r} is not {actions} number(s) in [0, 1]", "Scale rewards to [0, 1]", round=round
         )
@@ -121,7 +127,7 @@ def require_paid(
     m, number = rule.setting.resources, opened.round
     if cost is not None:
         paid = require_numbers("cost", cost, number).reshape(-1)
-        if paid.shape != (m,) or paid.min() < 0:
+        if paid.shape != (m,) or min(paid.tolist()) < 0:
             raise InputError("cost", f"is {cost!r}", f"Give {m} number(s) of at least 0", round=number)
         return rule.counted_paid(opened, paid)
     table = require_costs(rule, "costs", costs, number)

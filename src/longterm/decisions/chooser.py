@@ -16,12 +16,13 @@ import time
 from collections.abc import Mapping
 from os import PathLike
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from longterm._arrays import FloatArray
+from longterm.calibration.holds import ExcessHold
 from longterm.decisions.choice import (
     Choice,
     require_allowed,
@@ -43,9 +44,11 @@ from longterm.errors import (
     WindowFullError,
     warn_caller,
 )
+from longterm.service.ledger import require_holds
+from longterm.service.spending import SharedAccount, Spending
 from longterm.service.tokens import Token, require_key
 from longterm.storage.database import Durability
-from longterm.storage.replica import Metrics, Replica, Stored
+from longterm.storage.replica import LONGEST_NAME, Metrics, Replica, Stored
 
 
 class Chooser(Stored[ChooserCopy]):
@@ -65,13 +68,19 @@ class Chooser(Stored[ChooserCopy]):
         The age, in requests since, at which an open choice is skipped.
     max_age : float, optional
         The age in seconds at which an open choice is skipped.
+    holds : "worst" or ExcessHold
+        "worst" holds the bound of an open choice back. `ExcessHold(share=0.02)` holds back an estimate by action and
+        group, for one cap that counts whole costs.
+    account : LeasedAccount, optional
+        An account of a ledger from which the money of the cap is leased as well.
 
     Notes
     -----
     **Money.** With `stop=True`, the sum of the settled costs and of the bounds of open choices is within every cap
     after every call, on every sequence. The bound of a request is that of `bounds=`, else of `costs=`, else the
     budget's `largest`. A cost above its bound is recorded (the money is gone) with a BrokenBoundWarning, and the total
-    overspending is at most the sum of those excesses. Warnings are issued before the call takes effect, so where
+    overspending is at most the sum of those excesses. With calibrated holds it is at most Σ (cost − hold)₊ over the
+    choices open at the last act, as for a ledger. Warnings are issued before the call takes effect, so where
     warnings are errors nothing has changed when one is raised.
 
     Examples
@@ -96,12 +105,20 @@ class Chooser(Stored[ChooserCopy]):
         max_in_flight: int = 100_000,
         expire_after: int | None = None,
         max_age: float | None = None,
+        holds: Literal["worst"] | ExcessHold = "worst",
+        account: Spending | None = None,
     ) -> None:
-        copy = ChooserCopy(rule, seed, max_in_flight, expire_after, max_age)
+        calibrated = require_holds(holds)
+        if calibrated is not None or account is not None:
+            _require_one_cap(rule)
+        copy = ChooserCopy(rule, seed, max_in_flight, expire_after, max_age, calibrated)
+        self._spending = account
         # The number of actions is part of the state, not of the definition, if it can change.
-        definition = (
+        definition: Any = (
             rule.with_actions(1) if rule.is_extendable and getattr(rule.primal, "prior", None) is None else rule
         )
+        if calibrated is not None:
+            definition = {"rule": definition, "holds": calibrated.settings()}
         self._replica = Replica(copy, definition, may_fork=False)
         self._warned_of_horizon = False
 
@@ -122,6 +139,8 @@ class Chooser(Stored[ChooserCopy]):
         max_in_flight: int = 100_000,
         expire_after: int | None = None,
         max_age: float | None = None,
+        holds: Literal["worst"] | ExcessHold = "worst",
+        account: SharedAccount | None = None,
     ) -> Self:
         """Return the chooser with this name in a database, or create it there.
 
@@ -140,8 +159,11 @@ class Chooser(Stored[ChooserCopy]):
             always that of the machine.
         seed : int
             For the draws of a chooser that is created.
-        max_in_flight, expire_after, max_age
+        max_in_flight, expire_after, max_age, holds
             As for a new chooser; give the same in every process.
+        account : SharedAccount, optional
+            An account of a ledger in the same database. Every act holds money there, in the same transaction, and an
+            action that the account cannot pay for is not affordable. Objects that name one account share its limit.
 
         Returns
         -------
@@ -153,8 +175,12 @@ class Chooser(Stored[ChooserCopy]):
         DatabaseError
             If the database cannot be used, or holds another object with this name.
         """
-        chooser = cls(rule, seed=seed, max_in_flight=max_in_flight, expire_after=expire_after, max_age=max_age)
+        limits: dict[str, Any] = {"max_in_flight": max_in_flight, "expire_after": expire_after, "max_age": max_age}
+        chooser = cls(rule, seed=seed, holds=holds, account=account, **limits)
         chooser._replica.attach(url, name, durability)
+        if account is not None:
+            account.attach(chooser._replica.database, name)
+            chooser._replica.changes_others = True
         while chooser.rule.actions < rule.actions:
             chooser.add_action()
         return chooser
@@ -182,6 +208,7 @@ class Chooser(Stored[ChooserCopy]):
         *,
         allowed: ArrayLike | None = None,
         key: str | None = None,
+        group: str = "",
     ) -> Choice:
         """Answer a request.
 
@@ -197,13 +224,17 @@ class Chooser(Stored[ChooserCopy]):
             The actions that suit this request; by default all.
         key : str, optional
             An idempotency key: a request with the key of one of the last 1,000 requests returns the answer of that one.
+        group : str
+            The group of the request, for calibrated holds: a customer or a kind of task.
 
         Returns
         -------
         Choice
             The action. It is None if no allowed action is affordable.
         """
-        change = self._replica.transact(self._acting, context, costs, bounds, allowed, require_key(key))
+        if not isinstance(group, str) or len(group) > LONGEST_NAME:
+            raise InputError("group", f"{group!r:.60} is not a group", "Give a short text")
+        change = self._replica.transact(self._acting, context, costs, bounds, allowed, require_key(key), group)
         assert change.choice is not None
         return self._choice(change.choice)
 
@@ -214,6 +245,7 @@ class Chooser(Stored[ChooserCopy]):
         bounds: ArrayLike | None,
         allowed: ArrayLike | None,
         key: str | None,
+        group: str,
     ) -> ChooserChange | ChoiceRepeated:
         replica, copy = self._replica, self._replica.copy
         if key is not None:
@@ -237,7 +269,40 @@ class Chooser(Stored[ChooserCopy]):
                 f"{copy.max_in_flight} choices are open, the oldest is {next(iter(copy.open))}. Settle or skip some, "
                 "or make the chooser with a larger max_in_flight, or with expire_after."
             )
-        return copy.act(x, announced, most, mask, expired, replica.epoch, now, key)
+        if copy.holds is None and self._spending is None:
+            return copy.act(x, announced, most, mask, expired, replica.epoch, now, key)
+        largest = self._largest(announced, most)
+        held = copy.held(largest, group)
+        if self._spending is not None:
+            for old in expired:
+                self._pay(self._spending, copy.open[old], copy.open[old].bound)
+            mask = self._paid_for(self._spending, held, largest, mask)
+        change = copy.act(x, announced, held, mask, expired, replica.epoch, now, key, group)
+        choice = change.choice
+        if self._spending is not None and choice is not None and choice.action >= 0:
+            i = copy.cap
+            self._spending.hold(_text(choice), choice.bound[i], float(largest[choice.action, i]))
+        return change
+
+    def _largest(self, announced: FloatArray | None, most: FloatArray | None) -> FloatArray:
+        """Return the largest cost of each action, shape (K, m)."""
+        budgets, K = self.rule.budget_set, self.rule.actions
+        given = announced if most is None else most
+        return np.broadcast_to(budgets.largest, (K, len(budgets.budgets))) if given is None else given
+
+    def _paid_for(
+        self, spending: Spending, held: FloatArray, largest: FloatArray, allowed: NDArray[np.bool_] | None
+    ) -> NDArray[np.bool_]:
+        """Return a mask of the allowed actions that the account can pay for. Free actions need no money."""
+        i = self._replica.copy.cap
+        free, exposure = spending.room(float(held[:, i].max()))
+        fits = ((held[:, i] <= free) & (largest[:, i] <= exposure)) | (held[:, i] <= 0)
+        return np.asarray(fits if allowed is None else fits & allowed)
+
+    def _pay(self, spending: Spending | None, opened: OpenChoice, paid: FloatArray | None) -> None:
+        """Settle the cost of a choice in the account, if it was not settled before."""
+        if spending is not None and paid is not None and opened.paid is None:
+            spending.settle(_text(opened), float(paid[self._replica.copy.cap]))
 
     def settle(
         self,
@@ -289,8 +354,9 @@ class Chooser(Stored[ChooserCopy]):
         paid = require_paid(self.rule, opened, cost, costs, with_reward=has_reward and not cost_follows)
         outcomes = require_outcomes(self.rule, opened, reward, rewards, costs)
         paid = paid if opened.paid is None else None
-        if paid is not None:
+        if paid is not None and self._replica.copy.holds is None:
             self._warn_of_excess(opened, paid)
+        self._pay(self._spending, opened, paid)
         return self._replica.copy.settle(number, paid, outcomes)
 
     def skip(self, choice: Choice | str) -> None:
@@ -298,7 +364,9 @@ class Chooser(Stored[ChooserCopy]):
         self._replica.transact(self._skipping, choice)
 
     def _skipping(self, choice: Choice | str) -> ChooserChange:
-        return self._replica.copy.skip(self._find(choice).round)
+        opened = self._find(choice)
+        self._pay(self._spending, opened, opened.bound)
+        return self._replica.copy.skip(opened.round)
 
     def teach(
         self,
@@ -493,3 +561,16 @@ class Chooser(Stored[ChooserCopy]):
         if opened is None:
             raise AlreadyToldError(int(number), "it is settled, skipped or was refused", "Do nothing: it counts once")
         return opened
+
+
+def _text(opened: OpenChoice) -> str:
+    """Return the text of a choice, which names its hold in a ledger."""
+    return str(Token(opened.round, None, opened.epoch))
+
+
+def _require_one_cap(rule: PrimalDual) -> None:
+    """Raise an InputError unless the rule has one cap, which counts whole costs, and keeps it."""
+    budgets = rule.budget_set
+    if int(budgets.is_cap.sum()) != 1 or budgets.above_cheapest.any() or not rule.stop:
+        what = "calibrated holds and accounts need exactly one cap, which counts whole costs, and stop=True"
+        raise InputError("rule", what, "Give such a rule, or leave out holds and account")

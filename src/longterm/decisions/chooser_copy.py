@@ -18,9 +18,11 @@ from numpy.typing import NDArray
 
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
+from longterm.calibration.holds import ExcessHold, HoldState
 from longterm.decisions.open_choices import decode_choice, encode_choice
 from longterm.decisions.primal_dual import PrimalDual, RuleState
 from longterm.decisions.primals import ActionOutcomes, OpenChoice
+from longterm.service.ledger_rows import put_group, read_groups
 from longterm.storage import schema as sql
 from longterm.storage.database import Database, RoundRow
 from longterm.storage.packing import (
@@ -101,6 +103,8 @@ class ChooserChange(NamedTuple):
     """What the beliefs learn."""
     extends: bool = False
     """True if the call adds an action."""
+    hold: tuple[str, HoldState] | None = None
+    """A group, and the state of its hold after a cost."""
 
     def statements(self, copy: ChooserCopy, name: str, now: float) -> tuple[Sequence[Statement], int]:
         """Return the statements that write it."""
@@ -115,6 +119,8 @@ class ChooserChange(NamedTuple):
             written.append((sql.UPDATE_ROUND, (encode_choice(choice), name, choice.round)))
         elif choice is not None:
             written.append(sql.close_rounds(name, self.status, (choice.round,)))
+        if self.hold is not None:
+            written.append(put_group(name, *self.hold))
         if self.expired:
             written.append(sql.close_rounds(name, SKIPPED, self.expired))
         if counts.base != copy.counts.base:
@@ -130,6 +136,8 @@ class ChooserChange(NamedTuple):
         if self.extends and copy.rule.actions < self.counts.actions:
             copy.use(copy.rule.with_actions(self.counts.actions))
             copy.open = {number: choice.extended() for number, choice in copy.open.items()}
+        if self.hold is not None:
+            copy.group_holds[self.hold[0]] = self.hold[1]
         for number in self.expired:
             copy.open.pop(number, None)
             copy.opened.pop(number, None)
@@ -175,12 +183,20 @@ class ChooserCopy:
         The age in requests at which open choices are skipped.
     max_age : float or None
         The age in seconds at which open choices are skipped.
+    holds : ExcessHold or None
+        The rule for the money held back; None holds the bounds.
     """
 
     kind = KIND
 
     def __init__(
-        self, rule: PrimalDual, seed: int, max_in_flight: int, expire_after: int | None, max_age: float | None
+        self,
+        rule: PrimalDual,
+        seed: int,
+        max_in_flight: int,
+        expire_after: int | None,
+        max_age: float | None,
+        holds: ExcessHold | None = None,
     ) -> None:
         self.seed = validate.seed("seed", seed)
         self.max_in_flight = validate.count("max_in_flight", max_in_flight)
@@ -189,6 +205,8 @@ class ChooserCopy:
         self._rng = np.random.default_rng(self.seed)
         self.generator = _encode_generator(self._rng)
         """The state of the generator after the last change; `_rng` itself may be ahead of it."""
+        self._drawn: NDArray[np.uint64] | None = self.generator
+        """The state of `_rng`; None if it is unknown."""
         self.use(rule)
         self.state = self._start
         self.open: dict[int, OpenChoice] = {}
@@ -196,6 +214,9 @@ class ChooserCopy:
         """The times of the requests of open choices."""
         self.keys: dict[str, OpenChoice] | None = {}
         """Choices by the key of their act; None with a database."""
+        self.holds = holds
+        self.group_holds: dict[str, HoldState] = {}
+        """The states of the holds, by action and group."""
         self.counts = Counts(actions=rule.actions)
         self.recent = array("q", bytes(8 * RECENT))
 
@@ -234,19 +255,23 @@ class ChooserCopy:
         epoch: int,
         now: float,
         key: str | None,
+        group: str = "",
     ) -> ChooserChange:
         """Return the change of skipping expired choices and answering a request."""
         state = self.state
         for number in expired:
             state = self._state_without(state, self.open[number])
-        _decode_generator(self._rng, self.generator)
+        if self.generator is not self._drawn:
+            _decode_generator(self._rng, self.generator)
+        self._drawn = None
         in_use = self.in_use if self.counts.removed else None
         state, choice = self.rule.act(state, context, costs, bounds, self._rng, allowed=allowed, in_use=in_use)
-        choice = choice._replace(epoch=epoch)
+        choice = choice._replace(epoch=epoch, group=group)
         counts, recent = self._counted((*expired, choice.round), 0)
         status = REFUSED if choice.action < 0 else sql.OPEN
         counts = counts._replace(refused=counts.refused + (status == REFUSED))
-        return ChooserChange(state, counts, recent, _encode_generator(self._rng), choice, status, now, key, expired)
+        drawn = self._drawn = _encode_generator(self._rng)
+        return ChooserChange(state, counts, recent, drawn, choice, status, now, key, expired)
 
     def expiring(self, now: float) -> tuple[int, ...]:
         """Return the open choices that are too old, the oldest first."""
@@ -258,8 +283,12 @@ class ChooserCopy:
 
     def settle(self, number: int, paid: FloatArray | None, outcomes: ActionOutcomes | None) -> ChooserChange:
         """Return the change of reporting a cost, outcomes, or both, of an open choice; each of them is new."""
-        choice, state = self.open[number], self.state
+        choice, state, hold = self.open[number], self.state, None
         if paid is not None:
+            if self.holds is not None:
+                name, i = _group_name(choice.action, choice.group), self.cap
+                before = self.group_holds.get(name, HoldState())
+                hold = name, self.holds.after(before, float(paid[i]), float(choice.bound[i]))
             state = self.rule.charge(state, choice, paid)
             choice = choice._replace(paid=paid)
         if outcomes is not None:
@@ -270,7 +299,22 @@ class ChooserCopy:
             state = self._learn(state, choice)
         counts, recent = self._counted((number,), int(is_settled))
         status, lesson = (SETTLED, choice) if is_settled else (sql.OPEN, None)
-        return ChooserChange(state, counts, recent, self.generator, choice, status, lesson=lesson)
+        return ChooserChange(state, counts, recent, self.generator, choice, status, lesson=lesson, hold=hold)
+
+    def held(self, most: FloatArray, group: str) -> FloatArray:
+        """Return the money to hold back for each action, shape (K, m), for largest costs of that shape."""
+        if self.holds is None:
+            return most
+        held = most.copy()
+        for action, largest in enumerate(most[:, self.cap]):
+            state = self.group_holds.get(_group_name(action, group), HoldState())
+            held[action, self.cap] = self.holds.amount(state, float(largest))
+        return held
+
+    @property
+    def cap(self) -> int:
+        """The index of the first cap."""
+        return int(self.rule.budget_set.is_cap.argmax())
 
     def skip(self, number: int) -> ChooserChange:
         """Return the change of giving up an open choice: the money held back for it counts as spent."""
@@ -383,6 +427,7 @@ class ChooserCopy:
         _require(0 <= counts.removed < 1 << actions, "an action that does not exist was removed")
         _require(counts.refused <= asked, "more requests were refused than made")
         _require(small.round == asked + 1, "the number of requests is not that of the rounds")
+        self._drawn = None
         _decode_generator(self._rng, small.generator)
         with np.errstate(all="ignore"):
             primal, lessons = self._beliefs(database, name, counts)
@@ -391,10 +436,12 @@ class ChooserCopy:
                 whole = self._learn(whole, lesson)
             if self.keys is not None:  # the first time; a check of the beliefs is expensive
                 self.rule.require_sound(whole)
+            group_holds = {} if self.holds is None else read_groups(database, name)
             touched = self._touched(counts, recent)
             choices = self._read_choices(database, name, asked, touched)
             if touched is None:
                 self._require_money(whole, [choice for choice, _ in choices.values() if choice])
+        self.group_holds = group_holds
         if touched is None:
             self.open = {number: choice for number, (choice, _) in choices.items() if choice}
             self.opened = {number: opened for number, (_, opened) in choices.items()}
@@ -461,6 +508,10 @@ class ChooserCopy:
         error = np.abs(state.committed.value - expected)
         largest = np.maximum(np.abs(expected), self.rule.budget_set.limit(max(int(state.round) - 1, 1)))
         _require(bool((error <= ROUNDING * largest).all()), "the ledgers do not add up")
+
+
+def _group_name(action: int, group: str) -> str:
+    return f"{action} {group}" if group else str(action)
 
 
 def _small(state: RuleState, generator: NDArray[np.uint64]) -> SmallState:

@@ -105,8 +105,12 @@ class Dual(ABC):
         """Return λ, shape (m,), in reward per unit of the rules."""
         return state
 
+    def plans_in(self, round: int) -> bool:
+        """Return True if the dual plans before it prices this request."""
+        return False
+
     def plan(self, state: Any, situation: Situation, setting: Setting) -> Any:
-        """Return the state before a request is priced; for duals that plan."""
+        """Return the state after planning."""
         return state
 
     def reward(self, state: Any, reward: float) -> Any:

@@ -68,7 +68,7 @@ class _Linear(Primal[LinearState]):
     prior: LinearBelief | None = None
     level_scale: float | None = None
     drift: float = 0.0
-    cost_noise: float | None = None
+    learn_costs: bool = False
     window: int = 0
 
     def __post_init__(self) -> None:
@@ -76,7 +76,7 @@ class _Linear(Primal[LinearState]):
         validate.count("features", self.features)
         validate.validate_fields(self, validate.non_negative_scalar, "shared_scale", "exploration", "drift")
         validate.validate_fields(self, validate.positive_scalar, "prior_scale", "noise")
-        validate.validate_fields(self, validate.positive_scalar, "level_scale", "cost_noise", optional=True)
+        validate.validate_fields(self, validate.positive_scalar, "level_scale", optional=True)
         if self.window:
             validate.count("window", self.window)
         if self.drift and self.level_scale is None:
@@ -112,10 +112,10 @@ class _Linear(Primal[LinearState]):
         belief = state.belief.rescaled(x).drifted((self.drift / self.noise) ** 2, choice.round)
         for action in outcomes.seen.nonzero()[0].tolist():
             costs = outcomes.costs[action]
-            if self.cost_noise is not None:
+            if self.learn_costs:
                 announced = None if choice.counted is None else choice.counted[action] / setting.unit
                 predicted = belief.mean[1:, action] @ (x / belief.scale)
-                costs, ratio = self._log_ratio(np.abs(costs), announced, predicted)
+                costs, ratio = _log_ratio(np.abs(costs), announced, predicted)
                 ratios = ratios if ratio is None else ratios.updated(ratio)
             belief = belief.updated(x, action, np.concatenate((outcomes.rewards[action : action + 1], costs)))
         recent = state.recent
@@ -148,21 +148,9 @@ class _Linear(Primal[LinearState]):
         """Return expected costs (..., K, m) from the belief's outputs and the announced costs."""
         if announced is None:
             return learned
-        if self.cost_noise is None:
+        if not self.learn_costs:
             return announced
-        logs = _clip(self.cost_noise / self.noise * learned)
-        return np.asarray(announced * np.exp(logs) * state.ratios.mean)
-
-    def _log_ratio(
-        self, paid: FloatArray, announced: FloatArray | None, predicted: FloatArray
-    ) -> tuple[FloatArray, FloatArray | None]:
-        """Return ln(paid/announced) in units of the reward's noise, and paid/predicted; the prediction if unknown."""
-        assert self.cost_noise is not None
-        if announced is None or not (announced.min() > 0 and paid.min() > 0):
-            return predicted, None
-        unit = self.cost_noise / self.noise
-        logs = _clip(np.log(paid) - np.log(announced))
-        return logs / unit, np.exp(logs - _clip(unit * predicted))
+        return np.asarray(announced * np.exp(_clip(learned)) * state.ratios.mean)
 
     def _explored(self, probabilities: FloatArray, request: Request) -> FloatArray:
         """Return the probabilities mixed with a share `exploration`/√t of all allowed actions."""
@@ -174,6 +162,16 @@ class _Linear(Primal[LinearState]):
 
 def _clip(logs: FloatArray) -> FloatArray:
     return np.minimum(np.maximum(logs, -LARGEST_LOG_RATIO), LARGEST_LOG_RATIO)
+
+
+def _log_ratio(
+    paid: FloatArray, announced: FloatArray | None, predicted: FloatArray
+) -> tuple[FloatArray, FloatArray | None]:
+    """Return ln(paid/announced) and paid/predicted, or the prediction and None if a cost is unknown or 0."""
+    if announced is None or not min(*announced.tolist(), *paid.tolist()) > 0:
+        return predicted, None
+    logs = _clip(np.log(paid) - np.log(announced))
+    return logs, np.exp(logs - _clip(predicted))
 
 
 @dataclass(frozen=True)
@@ -208,9 +206,9 @@ class ThompsonSampling(_Linear):
     drift : float
         The deviation by which each level moves from one request to the next. Actions that are not played become
         uncertain again and are tried again.
-    cost_noise : float, optional
-        The deviation of the logarithm of a cost. If it is given, the announced costs are a prior: the logarithm of
-        paid/announced is learned with the same features, and expected costs are used in place of announced ones.
+    learn_costs : bool
+        Take announced costs as a prior: the logarithm of paid/announced is learned with the same features, and expected
+        costs are used in place of announced ones.
     window : int
         The number of settled requests to remember, for `PlannedPrice`.
 
@@ -284,9 +282,9 @@ class LinearUCB(_Linear):
     drift : float
         The deviation by which each level moves from one request to the next. Actions that are not played become
         uncertain again and are tried again.
-    cost_noise : float, optional
-        The deviation of the logarithm of a cost. If it is given, the announced costs are a prior: the logarithm of
-        paid/announced is learned with the same features, and expected costs are used in place of announced ones.
+    learn_costs : bool
+        Take announced costs as a prior: the logarithm of paid/announced is learned with the same features, and expected
+        costs are used in place of announced ones.
     window : int
         The number of settled requests to remember, for `PlannedPrice`.
     width : float

@@ -1,9 +1,10 @@
 """Open choices as bytes, for the database.
 
 4 × 8 bytes   round, epoch, action, number of actions K
-3 bytes       whether there are announced costs, a paid cost, outcomes
+2 + 3 bytes   length of the group; whether there are announced costs, a paid cost, outcomes
 2 × K bytes   masks: allowed actions, actions with known outcomes
 8 bytes each  prices, target, bound, base, paid (m); counted, costs (K m); probabilities, rewards (K); context (d)
+the rest      the group, UTF-8
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from longterm.decisions.primals import ActionOutcomes, OpenChoice
 from longterm.storage.packing import raw_bytes
 from longterm.storage.replica import EPOCH_BITS
 
-_HEAD = struct.Struct("<4q3?")
+_HEAD = struct.Struct("<4qH3?")
 MOST_ACTIONS = 10_000
 
 
@@ -34,9 +35,10 @@ def encode_choice(choice: OpenChoice) -> bytes:
         *(nothing if choice.counted is None else choice.counted, outcomes.costs, choice.probabilities),
         *(outcomes.rewards, choice.context),
     )
-    head = _HEAD.pack(choice.round, choice.epoch, choice.action, K, *has)
+    group = choice.group.encode()
+    head = _HEAD.pack(choice.round, choice.epoch, choice.action, K, len(group), *has)
     floats = np.concatenate([np.asarray(part, dtype=np.float64).reshape(-1) for part in numbers])
-    return head + choice.allowed.tobytes() + outcomes.seen.tobytes() + raw_bytes(floats)
+    return head + choice.allowed.tobytes() + outcomes.seen.tobytes() + raw_bytes(floats) + group
 
 
 def decode_choice(rule: PrimalDual, content: bytes, *, refused: bool = False) -> OpenChoice:
@@ -46,7 +48,8 @@ def decode_choice(rule: PrimalDual, content: bytes, *, refused: bool = False) ->
     """
     if len(content) < _HEAD.size:
         raise ValueError("a choice has too few bytes")
-    number, epoch, action, K = _HEAD.unpack_from(content)[:4]
+    number, epoch, action, K, length = _HEAD.unpack_from(content)[:5]
+    content, group = (content[:-length], content[-length:].decode()) if length else (content, "")
     if not 1 <= K <= min(rule.actions, MOST_ACTIONS):
         raise ValueError("a choice has a number of actions that does not exist")
     m = rule.setting.resources
@@ -55,7 +58,7 @@ def decode_choice(rule: PrimalDual, content: bytes, *, refused: bool = False) ->
         raise ValueError("a choice has too few bytes")
     if content[_HEAD.size - 3 : start].translate(None, b"\0\1"):
         raise ValueError("a choice holds a mask with other values than 0 and 1")
-    has_counted, has_paid, has_outcomes = _HEAD.unpack_from(content)[4:]
+    has_counted, has_paid, has_outcomes = _HEAD.unpack_from(content)[5:]
     masks = np.frombuffer(content[_HEAD.size : start], dtype=np.bool_).reshape(2, K)
     floats = np.frombuffer(content[start:], dtype="<f8").astype(np.float64)
     if not np.abs(floats).max() <= LARGEST_STORED:
@@ -83,6 +86,7 @@ def decode_choice(rule: PrimalDual, content: bytes, *, refused: bool = False) ->
         paid if has_paid else None,
         ActionOutcomes(masks[1], rewards, costs.reshape(K, m)) if has_outcomes else None,
         epoch,
+        group,
     )
     for _ in range(rule.actions - K):
         choice = choice.extended()

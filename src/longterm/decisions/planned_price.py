@@ -8,7 +8,8 @@ Under a `Ceiling` of ρ per request the target is
 
 where `left` is the money that could be spent now and `reserve` the largest bound of the actions that the last price
 uses for at least 5 % of the requests. So unspent money is used over the next `recovery` requests, and enough is left
-that the guard seldom interferes. Under a `Budget` the target is that of the rule.
+that the guard seldom interferes. A bound above recovery · ρ/2 does not count: saving for it would starve the others.
+Under a `Budget` the target is that of the rule.
 
 **Target for rewards** (`least_reward` = α): λ is the *largest* price at which the average reward on the window is at
 least α + Q/recovery, with the deficit Q ← [Q + α − r]₊ of rewards so far. That is the cheapest mixture of actions whose
@@ -98,10 +99,11 @@ class PlannedPrice(Dual):
         if state.deficit[0] < 0:
             raise ValueError("a deficit is negative")
 
-    def plan(self, state: Any, situation: Situation, setting: Setting) -> Any:
+    def plans_in(self, round: int) -> bool:
         # The first requests are planned one by one, because the window is nearly empty.
-        if situation.round % self.every and situation.round >= self.every:
-            return state
+        return round < self.every or round % self.every == 0
+
+    def plan(self, state: Any, situation: Situation, setting: Setting) -> Any:
         prediction = situation.recent()
         rewards, costs = prediction.rewards.T, prediction.costs[:, :, 0].T
         if not situation.in_use.all():
@@ -120,7 +122,8 @@ class PlannedPrice(Dual):
         if not situation.is_ceiling:
             return rate
         chosen = np.bincount((rewards - price * costs).argmax(axis=0), minlength=len(rewards))
-        reserve = float(situation.bounds[chosen >= LEAST_USE * rewards.shape[1]].max(initial=0.0))
+        used = situation.bounds[chosen >= LEAST_USE * rewards.shape[1]]
+        reserve = float(used[used <= self.recovery * rate / 2].max(initial=0.0))
         return rate * min(max(1 + (left - reserve) / (self.recovery * rate), LOWEST_TARGET), HIGHEST_TARGET)
 
 

@@ -153,6 +153,10 @@ class PrimalDual:
     def _even_target(self) -> FloatArray:
         return np.full(self.setting.resources, self.setting.rate)
 
+    @cached_property
+    def _all_actions(self) -> NDArray[np.bool_]:
+        return np.ones(self.actions, dtype=np.bool_)
+
     @property
     def _margin(self) -> float:
         """The Slater margin s."""
@@ -202,31 +206,29 @@ class PrimalDual:
         budgets, setting, t = self.budget_set, self.setting, state.round
         counted, most, base = self._counted_request(costs, bounds, t)
         limit = budgets.limit(t)
-        in_use = np.ones(self.actions, dtype=np.bool_) if in_use is None else in_use
+        in_use = self._all_actions if in_use is None else in_use
         suitable = in_use if allowed is None else in_use & allowed
         playable = suitable
         if self.stop:
             playable = suitable & budgets.affordable(state.committed, most, limit)
-            if budgets.always_answers and suitable.any() and not playable.any():
+            if budgets.always_answers and True not in playable.tolist() and suitable.any():
                 playable = np.arange(self.actions) == np.where(suitable, most.max(axis=1), np.inf).argmin()
         scaled = None if counted is None else budgets.sign * counted / setting.unit
-        left, target = self._plan(state, limit)
-        request = Request(t, context, scaled, self.dual.prices(state.dual, setting), playable)
-        recent = partial(self.primal.predict_recent, state.primal, request)
-        situation = Situation(t, most / setting.unit, left, target, in_use, budgets.has_ceiling, recent)
-        dual = self.dual.plan(state.dual, situation, setting)
+        dual, target = state.dual, self._target(state, limit)
+        if self.dual.plans_in(t):
+            request = Request(t, context, scaled, self.dual.prices(dual, setting), playable)
+            recent, left = partial(self.primal.predict_recent, state.primal, request), self._left(state, limit)
+            situation = Situation(t, most / setting.unit, left, target, in_use, budgets.has_ceiling, recent)
+            dual = self.dual.plan(dual, situation, setting)
         prices = self.dual.prices(dual, setting)
-        if not playable.any():
+        if True not in playable.tolist():
             none, nothing = np.zeros(self.actions), np.zeros(setting.resources)
             refused = OpenChoice(t, context, prices, playable, -1, none, target, counted, nothing, base)
             gradient = budgets.sign * (0.0 - target)
             return state._replace(round=t + 1, dual=self.dual.update(dual, gradient, setting)), refused
-        chances = self._chances(state, request._replace(prices=prices), rng)
-        sums = chances.cumsum()
-        action = int(sums.searchsorted(rng.random() * sums[-1], side="right"))
-        if action == len(chances) or chances[action] == 0:  # by rounding
-            action = int(chances.argmax())
-        bound = np.where(budgets.is_cap, most[action], 0.0)
+        chances = self._chances(state, Request(t, context, scaled, prices, playable), rng)
+        action = _draw(chances.tolist(), rng.random())
+        bound = most[action] if budgets.has_caps_only else np.where(budgets.is_cap, most[action], 0.0)
         opened = OpenChoice(t, context, prices, playable, action, chances, target, counted, bound, base)
         return RuleState(t + 1, state.primal, dual, state.committed.add(bound), state.spent), opened
 
@@ -236,7 +238,7 @@ class PrimalDual:
         """Return announced costs and largest costs as the budgets count, (K, m), and the cost they count from, (m,)."""
         budgets, m = self.budget_set, self.setting.resources
         base = np.zeros(m)
-        if budgets.above_cheapest.any():
+        if budgets.counts_above:
             if costs is None:
                 raise InputError(
                     "costs", "are not announced, and a budget counts above the cheapest", "Give costs=", round=round
@@ -248,23 +250,25 @@ class PrimalDual:
         most = costs if bounds is None else bounds
         return costs, np.broadcast_to(budgets.largest, (self.actions, m)) if most is None else most, base
 
-    def _plan(self, state: RuleState, limit: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the money left and ρ_t, the planned cost of this request, in units of the rules, shape (m,)."""
-        setting, budgets = self.setting, self.budget_set
+    def _left(self, state: RuleState, limit: FloatArray) -> FloatArray:
+        """Return the money left in units of the rules, shape (m,)."""
         # Money held back counts for caps only: an open request promises nothing to a floor.
         used = state.committed.value
-        if not budgets.is_cap.all():
-            used = np.where(budgets.is_cap, used, state.spent.value)
-        left = (limit - used) / setting.unit
+        if not self.budget_set.has_caps_only:
+            used = np.where(self.budget_set.is_cap, used, state.spent.value)
+        return np.asarray((limit - used) / self.setting.unit)
+
+    def _target(self, state: RuleState, limit: FloatArray) -> FloatArray:
+        """Return ρ_t, the planned cost of this request, in units of the rules, shape (m,)."""
         if not self.replan or self.horizon is None:
-            return left, self._even_target
-        return left, np.asarray(np.maximum(left, 0.0) / max(self.horizon - state.round + 1, 1))
+            return self._even_target
+        return np.asarray(np.maximum(self._left(state, limit), 0.0) / max(self.horizon - state.round + 1, 1))
 
     def _chances(self, state: RuleState, request: Request, rng: np.random.Generator) -> FloatArray:
         """Return the primal's probabilities, 0 for every action that is not allowed."""
         chances = np.where(request.allowed, self.primal.weigh(state.primal, request, rng), 0.0)
-        total = chances.sum()
-        if not (0 < total < np.inf and chances.min() >= 0):
+        numbers = chances.tolist()
+        if not (0 < sum(numbers) < np.inf and min(numbers) >= 0):
             raise NonFiniteError(
                 "probabilities",
                 f"of {type(self.primal).__name__} are {chances.tolist()}",
@@ -286,6 +290,8 @@ class PrimalDual:
 
     def counted_paid(self, opened: OpenChoice, paid: FloatArray) -> FloatArray:
         """Return the cost (m,) of the action as the budgets count."""
+        if not self.budget_set.counts_above:
+            return paid
         above = np.maximum(paid - opened.base, 0.0)
         if opened.counted is None:
             return above
@@ -295,11 +301,12 @@ class PrimalDual:
         """Return the state after the cost (m,) of the action, as the budgets count: ledgers and prices move."""
         budgets = self.budget_set
         gradient = budgets.sign * (paid / self.setting.unit - opened.target)
+        capped = paid if budgets.has_caps_only else np.where(budgets.is_cap, paid, 0.0)
         return RuleState(
             state.round,
             state.primal,
             self.dual.update(state.dual, gradient, self.setting),
-            state.committed.add(np.where(budgets.is_cap, paid, 0.0)).add(-opened.bound),
+            state.committed.add(capped).add(-opened.bound),
             state.spent.add(paid),
         )
 
@@ -369,3 +376,13 @@ class PrimalDual:
                 "stop", "with floors there is no theorem: refusing may break them", "Make the rule with stop=False"
             )
         return DecisionBound(regrets, regrets / margin, 1.0)
+
+
+def _draw(chances: list[float], uniform: float) -> int:
+    """Return an index drawn with these probabilities, which need not sum to 1, from a uniform number in [0, 1)."""
+    rest = uniform * sum(chances)
+    for index, chance in enumerate(chances):
+        if rest < chance:
+            return index
+        rest -= chance
+    return int(np.argmax(chances))  # by rounding

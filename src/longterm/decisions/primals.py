@@ -69,6 +69,8 @@ class OpenChoice(NamedTuple):
     """The outcomes, if the reward came before the cost."""
     epoch: int = 0
     """The epoch of the chooser that answered."""
+    group: str = ""
+    """The group of the request, for calibrated holds."""
 
     def extended(self) -> OpenChoice:
         """Return the choice with one more action, which was not allowed and whose outcome is not known."""

@@ -7,7 +7,7 @@
 It is a `Chooser` with these slots: Thompson sampling on a linear belief with a level for each model, which drifts, and
 with learned costs; `PlannedPrice` on the last 512 requests; a `Ceiling`. The bill after t requests is never above
 per_request · t + credit, except for what the cheapest model costs where nothing else is affordable, as long as no
-request costs more than its bound. The bound is `largest_ratio` times the model's price unless it is given.
+request costs more than its bound. docs/guides/decisions.md has the figures behind the defaults.
 """
 
 from __future__ import annotations
@@ -33,11 +33,13 @@ from longterm.decisions.primal_dual import PrimalDual
 from longterm.decisions.text import WordHash
 from longterm.errors import InputError, did_you_mean
 
-SHARED_SCALE, PRIOR_SCALE, LEVEL_SCALE = 0.2, 0.03, 0.15
-NOISE, COST_NOISE, FACTOR, DRIFT = 0.3, 0.5, 0.1, 0.002
-WINDOW, DRAWS = 512, 16
+SHARED_SCALE, PRIOR_SCALE, LEVEL_SCALE = 0.2, 0.03, 0.2
+NOISE, FACTOR, DRIFT = 0.15, 0.3, 0.003
+WINDOW, DRAWS = 512, 8
 LARGEST_RATIO = 12.0
-"""The largest cost of a request, in units of its model's price."""
+"""The largest cost of a request, in units of its model's price, for the models that a router begins with."""
+NEW_LARGEST_RATIO = 36.0
+"""The same for a model that is added later. A running router has money in the bank, so caution costs little."""
 UNIT, NO_CEILING = 1e3, 1e6
 """The unit of the rule in ceilings, and the dollars per request of a router without a ceiling."""
 HIGHEST_PRICE = 1e9
@@ -105,6 +107,8 @@ class RouterReport:
 
     def figure(self, path: str | PathLike[str]) -> Path:
         """Draw reward against cost, the shares of the models and the price over time (extra `experiments`)."""
+        if not len(self.rewards) or self.costs.max() <= 0:
+            raise InputError("report", "has no settled request with a cost", "Settle some requests first")
         import matplotlib.pyplot as plt
 
         drawing, (left, middle, right) = plt.subplots(1, 3, figsize=(11, 3.6), layout="constrained")
@@ -115,7 +119,10 @@ class RouterReport:
             if mine.any():
                 left.scatter(self.costs[mine].mean(), self.rewards[mine].mean(), label=name)
                 middle.plot(number, np.cumsum(mine) / number, label=name)
-        left.set(xlabel="mean cost", ylabel="mean reward", title="Models")
+        left.scatter(self.costs.mean(), self.rewards.mean(), label="router", marker="*", color="black")
+        if self.per_request is not None:
+            left.axvline(self.per_request, label="ceiling", linestyle="--", color="grey")
+        left.set(xlabel="mean cost of a request, dollars", ylabel="mean reward", title="Models")
         middle.set(xlabel="request", ylabel="share so far", title="Shares")
         right.plot(number, self.prices)
         right.set(xlabel="request", ylabel="reward per dollar", title="Price of money")
@@ -137,8 +144,8 @@ class Router:
         The price of each model: the expected cost of a request, in dollars.
     features : callable
         From a prompt to the chooser's context.
-    largest_ratio : float
-        The largest cost of a request, in units of its model's price.
+    largest : mapping of str to float, optional
+        The largest cost of a request for some models, in dollars; by default 12 times the price.
 
     Examples
     --------
@@ -158,12 +165,15 @@ class Router:
         models: Mapping[str, float],
         features: Callable[[Any], ArrayLike],
         *,
-        largest_ratio: float = LARGEST_RATIO,
+        largest: Mapping[str, float] | None = None,
     ) -> None:
         self.chooser, self.features = chooser, features
         self.names = list(models)
-        self.prices = {name: validate.positive_scalar(f"models[{name!r}]", price) for name, price in models.items()}
-        self.largest_ratio = validate.positive_scalar("largest_ratio", largest_ratio)
+        self.prices = _require_positive("models", models)
+        self.largest = {name: LARGEST_RATIO * price for name, price in self.prices.items()}
+        for name, cost in _require_positive("largest", largest or {}).items():
+            self._action(name)
+            self.largest[name] = max(cost, self.prices[name])
         self._parts: dict[int, dict[str, float]] = {}
         self._settled: deque[tuple[int, float, float, float]] = deque(maxlen=HISTORY)
 
@@ -176,7 +186,7 @@ class Router:
         least_quality: float | None = None,
         features: Callable[[Any], ArrayLike] | int | None = None,
         credit: float = 0.0,
-        largest_ratio: float = LARGEST_RATIO,
+        largest: Mapping[str, float] | None = None,
         seed: int = 0,
         url: str | PathLike[str] | None = None,
         **options: Any,
@@ -196,8 +206,9 @@ class Router:
             default a hash of the words of a text.
         credit : float
             Money that may be spent ahead of the ceiling.
-        largest_ratio : float
-            The largest cost of a request, in units of its model's price.
+        largest : mapping of str to float, optional
+            The largest cost of a request for some models, in dollars: price per token times the most tokens. By default
+            12 times the price. A cost above it raises it, with a BrokenBoundWarning.
         seed : int
             For the draws.
         url : path or str, optional
@@ -226,7 +237,7 @@ class Router:
             NOISE,
             level_scale=LEVEL_SCALE,
             drift=DRIFT,
-            cost_noise=COST_NOISE,
+            learn_costs=True,
             window=WINDOW,
             factor=FACTOR,
             draws=DRAWS,
@@ -237,7 +248,7 @@ class Router:
         budget = Ceiling(ceiling, UNIT * ceiling, credit, always_answer=True)
         rule = PrimalDual(primal, dual, budget, radius=HIGHEST_PRICE * UNIT * ceiling)
         chooser = Chooser(rule, seed=seed, **options) if url is None else Chooser.open(url, rule, seed=seed, **options)
-        return cls(chooser, models, encode, largest_ratio=largest_ratio)
+        return cls(chooser, models, encode, largest=largest)
 
     def __repr__(self) -> str:
         return f"Router({', '.join(self.models)}; {self.chooser!r})"
@@ -257,6 +268,7 @@ class Router:
         models: Sequence[str] | None = None,
         costs: Mapping[str, float] | None = None,
         bounds: Mapping[str, float] | None = None,
+        key: str | None = None,
     ) -> Route:
         """Return the model that answers a prompt.
 
@@ -270,6 +282,8 @@ class Router:
             The expected cost of this request for some models, in place of their price.
         bounds : mapping of str to float, optional
             The largest cost of this request for some models.
+        key : str, optional
+            An idempotency key, as for `Chooser.act`.
 
         Returns
         -------
@@ -281,7 +295,7 @@ class Router:
         if models is not None:
             wanted = {self._action(name) for name in models}
             allowed = [action in wanted for action in range(len(self.names))]
-        choice = self.chooser.act(self.features(prompt), expected, most, allowed=allowed)
+        choice = self.chooser.act(self.features(prompt), expected, most, allowed=allowed, key=key)
         if choice.action is None:
             raise InputError("models", "none is affordable or in use", "Allow another one")
         return Route(self.names[choice.action], choice)
@@ -298,6 +312,9 @@ class Router:
         """
         choice = route.choice if isinstance(route, Route) else self.chooser.find(route)
         self.chooser.settle(choice, reward, cost, cost_follows=cost is None)
+        if cost is not None and choice.action is not None:
+            name = self.names[choice.action]
+            self.largest[name] = max(self.largest[name], cost)
         parts = self._parts.pop(choice.number, {})
         parts |= {name: value for name, value in (("reward", reward), ("cost", cost)) if value is not None}
         if len(parts) == 2 and choice.action is not None:
@@ -312,19 +329,42 @@ class Router:
         self._parts.pop(choice.number, None)
 
     def teach(self, prompt: Any, rewards: Mapping[str, float], costs: Mapping[str, float] | None = None) -> None:
-        """Learn the rewards, and perhaps the costs, of some models on a labelled prompt. No budget moves."""
-        labels = np.full(len(self.names), np.nan)
+        """Learn the rewards, and perhaps the costs, of some models on a labelled prompt. No budget moves.
+
+        Parameters
+        ----------
+        prompt : str or array
+            The prompt, as `features` takes it.
+        rewards : mapping of str to float
+            In [0, 1], of the models that are labelled.
+        costs : mapping of str to float, optional
+            In dollars, of some of these models.
+        """
+        labels, paid = np.full(len(self.names), np.nan), np.zeros(len(self.names))
         for name, reward in rewards.items():
             labels[self._action(name)] = reward
-        announced, _ = self._announced(None, None)
-        paid = None if costs is None else self._announced(costs, None)[0]
-        self.chooser.teach(self.features(prompt), labels, paid, announced=announced)
+        for name, cost in (costs or {}).items():
+            paid[self._action(name)] = cost
+        self.chooser.teach(self.features(prompt), labels, paid, announced=[self.prices[name] for name in self.names])
+        for name, cost in (costs or {}).items():
+            self.largest[name] = max(self.largest[name], cost)
 
     # --- models that come and go ------------------------------------------------------------------------------
 
-    def add_model(self, name: str, price: float) -> None:
-        """Use one more model, or a removed one again. It is expected to be like the others, at its price."""
+    def add_model(self, name: str, price: float, *, largest: float | None = None) -> None:
+        """Use one more model, or a removed one again. It is expected to be like the others, at its price.
+
+        Parameters
+        ----------
+        name : str
+            Its name.
+        price : float
+            The expected cost of a request, in dollars.
+        largest : float, optional
+            The largest cost of a request; by default 36 times the price.
+        """
         price = validate.positive_scalar("price", price)
+        most = NEW_LARGEST_RATIO * price if largest is None else validate.positive_scalar("largest", largest)
         if name in self.models:
             raise InputError("name", f"{name!r} is in use", "Change its price with set_prices()")
         if name in self.names:
@@ -332,17 +372,23 @@ class Router:
         else:
             self.chooser.add_action()
             self.names.append(name)
-        self.prices[name] = price
+        self.prices[name], self.largest[name] = price, max(most, price)
 
     def remove_model(self, name: str) -> None:
         """Use a model no more. What was learned of it is kept."""
         self.chooser.remove_action(self._action(name))
 
     def set_prices(self, prices: Mapping[str, float]) -> None:
-        """Change the prices of models. Expected costs change in proportion at once."""
-        for name, price in prices.items():
+        """Change the prices of models. Expected and largest costs change in proportion at once.
+
+        Prices are announced by each process with its requests. They are not stored: after a restart, give the present
+        ones to `for_models`.
+        """
+        for name in prices:
             self._action(name)
-            self.prices[name] = validate.positive_scalar(f"prices[{name!r}]", price)
+        for name, price in _require_positive("prices", prices).items():
+            self.largest[name] *= price / self.prices[name]
+            self.prices[name] = price
 
     # --- reports ----------------------------------------------------------------------------------------------
 
@@ -371,12 +417,19 @@ class Router:
         self, costs: Mapping[str, float] | None, bounds: Mapping[str, float] | None
     ) -> tuple[list[float], list[float]]:
         """Return the expected and the largest cost of a request for each model."""
-        expected = [(costs or {}).get(name, self.prices[name]) for name in self.names]
-        most = [
-            max((bounds or {}).get(name, self.largest_ratio * self.prices[name]), cost)
-            for name, cost in zip(self.names, expected, strict=True)
-        ]
-        return expected, most
+        for name in (*(costs or ()), *(bounds or ())):
+            self._action(name)
+        expected = [self.prices[name] for name in self.names]
+        if costs is not None:
+            expected = [costs.get(name, price) for name, price in zip(self.names, expected, strict=True)]
+        most = [self.largest[name] for name in self.names]
+        if bounds is not None:
+            most = [bounds.get(name, cost) for name, cost in zip(self.names, most, strict=True)]
+        return expected, [max(pair) for pair in zip(expected, most, strict=True)]
+
+
+def _require_positive(argument: str, numbers: Mapping[str, float]) -> dict[str, float]:
+    return {name: validate.positive_scalar(f"{argument}[{name!r}]", number) for name, number in numbers.items()}
 
 
 def _as_vector(prompt: ArrayLike) -> ArrayLike:

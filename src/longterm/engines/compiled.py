@@ -22,7 +22,8 @@ from longterm.engines.trace import Trace
 from longterm.errors import BrokenBoundError, InputError, missing_extra
 from longterm.learners.base import Learner
 from longterm.learners.feedback import observe
-from longterm.learners.feedback_check import BOUNDED, Limits, OnBrokenBound, require_match
+from longterm.learners.feedback_check import OnBrokenBound, require_match
+from longterm.learners.limits import BOUNDED, Limits
 from longterm.problems import Problem
 from longterm.streams import Block
 from longterm.streams.base import ChunkedStream

@@ -13,7 +13,8 @@ from longterm.engines.trace import Trace
 from longterm.errors import BrokenBoundError
 from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback, observe
-from longterm.learners.feedback_check import Limits, OnBrokenBound, require_match
+from longterm.learners.feedback_check import OnBrokenBound, require_match
+from longterm.learners.limits import Limits
 from longterm.problems import Problem
 from longterm.streams import Block
 

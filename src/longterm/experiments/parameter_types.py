@@ -13,6 +13,8 @@ _NAMES: dict[Any, str] = {
     str: "text",
     bool: "true or false",
     Mapping: "a table",
+    dict: "a table",
+    list: "a list",
 }
 
 
@@ -34,7 +36,8 @@ def fits(value: Any, hint: Any) -> bool:
         return value is None
     if hint in (float, int):
         return isinstance(value, (int, float) if hint is float else int) and not isinstance(value, bool)
-    return isinstance(value, hint) if isinstance(hint, type) else True
+    kind = get_origin(hint) if get_origin(hint) in (list, dict) else hint
+    return isinstance(value, kind) if isinstance(kind, type) else True
 
 
 def describe_type(hint: Any) -> str:
@@ -43,7 +46,7 @@ def describe_type(hint: Any) -> str:
         return " or ".join(describe_type(one) for one in get_args(hint) if is_plain(one))
     if get_origin(hint) is Literal:
         return "one of " + ", ".join(json.dumps(one) for one in get_args(hint))
-    return _NAMES.get(hint, str(hint))
+    return _NAMES.get(get_origin(hint) or hint, str(hint))
 
 
 def _is_union(hint: Any) -> bool:

@@ -6,8 +6,9 @@ from longterm.learners.adagrad_aogd import AdaGradAOGD
 from longterm.learners.ader import Ader
 from longterm.learners.aftrl import AFTRL, AdaptiveAFTRL, MixedAFTRL
 from longterm.learners.aogd import AOGD
-from longterm.learners.base import Learner, MadeForHorizon, State
+from longterm.learners.base import Learner, State
 from longterm.learners.coldq import COLDQ
+from longterm.learners.decaying_margin_aogd import DecayingMarginAOGD
 from longterm.learners.diagonal_adagrad_aogd import DiagonalAdaGradAOGD
 from longterm.learners.doubling_restarts import DoublingRestarts
 from longterm.learners.drift_plus_penalty import DriftPlusPenalty
@@ -24,14 +25,16 @@ from longterm.learners.hints import GivenHints, HintModel, LastGradient, NoHint,
 from longterm.learners.inner import AdaGradDiagonal, AdaGradNorm, AdaptiveInner, Inner, StronglyConvexOGD
 from longterm.learners.latest_cut import LatestCut
 from longterm.learners.lewa import LEWA
+from longterm.learners.made_for import MadeForHorizon
 from longterm.learners.mahdavi_no_violation import NoViolationMahdaviOGD
 from longterm.learners.mahdavi_ogd import MahdaviOGD
+from longterm.learners.margins import ConstantMargin, DecayingMargin, Margin
 from longterm.learners.mirror_prox import MirrorProx
 from longterm.learners.movement_budget import MovementBudget
 from longterm.learners.multiplier import Multiplier
 from longterm.learners.needs import Need
 from longterm.learners.networked_saddle_point import NetworkedSaddlePoint
-from longterm.learners.no_violation_aogd import DecayingMarginAOGD, NoViolationAOGD
+from longterm.learners.no_violation_aogd import NoViolationAOGD
 from longterm.learners.no_violation_mirror_prox import NoViolationMirrorProx
 from longterm.learners.one_projection_sgd import OneProjectionSGD
 from longterm.learners.online_adm import FeasibleOnlineADM, OnlineADM
@@ -45,15 +48,16 @@ from longterm.learners.projected_ogd import ProjectedOGD
 from longterm.learners.prox_penalty import ProxPenalty
 from longterm.learners.proximal_aogd import ProximalAOGD
 from longterm.learners.quadratic_penalty import QuadraticPenaltyOGD
+from longterm.learners.queue_rates import Published, Rates, Sharp
 from longterm.learners.recoo import RECOO
 from longterm.learners.restarts import Restarted
 from longterm.learners.scale_mixture import ScaleMixture
 from longterm.learners.sinha_vaze import SinhaVaze
 from longterm.learners.strongly_adaptive import StronglyAdaptive
-from longterm.learners.tightened import ConstantMargin, DecayingMargin, Margin, Tightened
+from longterm.learners.tightened import Tightened
 from longterm.learners.tracked_penalty import TrackedPenalty
 from longterm.learners.two_point_bandit import TwoPointBandit
-from longterm.learners.yu_lee_lee import Published, Rates, Sharp, YuLeeLee
+from longterm.learners.yu_lee_lee import YuLeeLee
 from longterm.learners.yu_neely import YuNeely
 
 __all__ = [

@@ -1,22 +1,20 @@
 """A-OGD with AdaGrad-norm steps and constants found online (after the discussion section of the A-OGD paper).
 
-The multiplier is that of `AdaptiveAFTRL`, and gradient steps are as long as the gradients so far allow. With
-d_t = ∇f_t(x_t) + λ_t ∇g(x_t), g = max_j g_j, S_t = Σ_{s≤t} ‖d_s‖² and M_t = max_{s≤t} ‖∇f_s(x_s)‖,
+With d_t = ∇f_t(x_t) + λ_t ∇g(x_t), g = max_j g_j, S_t = Σ_{s≤t} ‖d_s‖² and M_t = max_{s≤t} ‖∇f_s(x_s)‖,
 
     x_{t+1} = Π_B( x_t − η_t d_t ),                        η_t = Δ/√(2 S_t),           x_1 = centre of B
     λ_{t+1} = [ λ_t + μ_t ( g(x_t) − θ_t λ_t ) ]₊          θ_t = θ_0/(M_t t^β),        λ_1 = 0,   μ_t = 1/(θ_t (t + 1))
 
-with θ_0 = D²/(10R). Neither G_f nor G_g is needed to run it: a term of the bound replaces condition C2. Until round τ,
-the first with a gradient other than 0, the learner stays at x_1 with λ = 0. If all losses are scaled by s, so is λ, and
-the decisions stay the same, while gradients are 0 or between 1e-140 and 1e140 long.
+with θ_0 = D²/(10R). The multiplier is that of `AdaptiveAFTRL`. Neither G_f nor G_g is needed to run it: a term of the
+bound replaces condition C2. Until round τ, the first with a gradient other than 0, it stays at x_1 with λ = 0. Scaling
+all losses changes no decision, while gradients are 0 or between 1e-140 and 1e140 long.
 Needs: value and one subgradient of f_t and of g_t at x_t. No horizon.
 Guarantees (data-dependent: `bound(problem, rounds, state=trace.state)`), against x* with g_t(x*) ≤ 0 always:
 
     Σ f_t(x_t) − f_t(x*)   ≤ √2 Δ √S_T + (D² M_T/(2θ_0)) Σ t^{β−1}
-    Σ_t max_j g_j(x_t)     ≤ (τ − 1) [g(x_1)]₊ + √( 2 (1/μ_τ + Σ_{t>τ} θ_t) (that + F T) ).
+    Σ_t max_j g_j(x_t)     ≤ (τ − 1) [g(x_1)]₊ + √( 2 (1/μ_τ + Σ_{t>τ} θ_t) (that + F T) )
 
-For g_t that change, min(D, G_g R) stands for [g(x_1)]₊. Beforehand the first term is at most 2Δ√V_T + 6Δ²G_g²/θ_T,
-V_T = Σ ‖∇f_t(x_t)‖² (`docs/proofs/aftrl.md`). It can be worse than A-OGD: steps shrink with every long λ_t ∇g.
+(`docs/proofs/aftrl.md`). It can be worse than A-OGD: steps shrink with every long λ_t ∇g.
 Not promised: feasibility in a single round, a small Σ [g(x_t)]₊.
 """
 
@@ -27,17 +25,16 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from longterm._arrays import Array, FloatArray, as_column, dot, namespace, norm
+from longterm._arrays import Array, as_column, dot, namespace, norm
 from longterm._validate import Hyper
 from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
-from longterm.learners.multiplier import Multiplier, MultiplierState, default_theta_0
+from longterm.learners.multiplier import Multiplier, MultiplierState
 from longterm.learners.prox_learner import as_numbers, as_reported, positive_or_one
 from longterm.problems import Problem
 from longterm.sets import Set
-from longterm.theory.bounds import REGRET, SIGNED, NoTheoremError
+from longterm.theory.bounds import REGRET, SIGNED, BoundValues
 
 
 class AdaGradAOGDState(NamedTuple):
@@ -70,14 +67,11 @@ class AdaGradAOGD(Learner[AdaGradAOGDState]):
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm import run
-    >>> from longterm.learners import AdaGradAOGD
-    >>> from longterm.problems import two_dimensional
-    >>> from longterm.streams import Replay
-    >>> problem = two_dimensional()  # g = x₁ − ¼
-    >>> trace = run(problem, AdaGradAOGD.for_problem(problem), Replay([np.tile([0.8, 0.6], (2000, 1))]))
-    >>> trace.state.x.round(1), float((trace.signed_violation[-1] / 2000).round(3))
-    (array([0.2, 0.6]), -0.01)
+    >>> import longterm as lt
+    >>> problem = lt.problems.two_dimensional()  # g = x₁ − ¼
+    >>> learner = lt.learners.AdaGradAOGD.for_problem(problem)
+    >>> lt.run(problem, learner, lt.streams.Replay([np.tile([0.8, 0.6], (2000, 1))])).state.x.round(1)
+    array([0.2, 0.6])
     """
 
     enclosing_set: Set
@@ -99,32 +93,25 @@ class AdaGradAOGD(Learner[AdaGradAOGDState]):
 
         Parameters
         ----------
-        problem : Problem
-            Gives B, R and D. Nothing is read off its losses.
         beta : float or array
             β in (0, 1). Larger values favour the constraint, smaller ones (down to ½) the regret.
         theta_0 : float or array, optional
             θ_0 of θ_t = θ_0/(M_t t^β), above 0; D²/(10R) unless given.
         """
         c = problem.constants
-        if theta_0 is None:
-            theta_0 = default_theta_0(c.constraint_bound, c.radius)
-        return cls(problem.enclosing_set, Multiplier(theta_0, beta))
+        return cls(problem.enclosing_set, Multiplier.for_unit(c.constraint_bound, c.radius, theta_0, beta))
 
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
-        raise NoTheoremError("bounds are data-dependent: ask after the run, bound(problem, rounds, state=trace.state)")
-
-    def theorem_after(self, problem: Problem, state: AdaGradAOGDState) -> Mapping[str, FloatArray]:
+    def theorem_after(self, problem: Problem, state: AdaGradAOGDState) -> BoundValues:
         c = problem.constants
         primal, T = np.sqrt(2 * as_numbers(state.square_sum[..., 0])) * c.diameter, as_numbers(state.round) - 1
         unit = state.largest_gradient
         regret, violation = self.dual.terms(primal, c.constraint_bound, problem, T, state.dual, unit)
         return {REGRET: regret, SIGNED: violation}
 
-    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> AdaGradAOGDState:
-        x = self.initial_x(batch_shape, xp, dtype)
+    def first_state(self, t: Array, x: Array) -> AdaGradAOGDState:
+        xp = namespace(x)
         zero, squares = xp.zeros(x.shape[:-1], dtype=x.dtype), xp.zeros_like(self.squares(x))
-        return AdaGradAOGDState(xp.asarray(1, dtype=xp.int64), x, squares, zero, self.dual.start(1, x))
+        return AdaGradAOGDState(t, x, squares, zero, self.dual.start(1, x))
 
     def update(self, state: AdaGradAOGDState, feedback: Feedback) -> AdaGradAOGDState:
         xp = namespace(state.x)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,7 +10,6 @@ from longterm._arrays import Array, FloatArray, as_column, dot, min_keepdims, na
 from longterm.learners.tracker import Tracker, copies, mixture
 
 
-@dataclass(frozen=True, eq=False)
 class Ader(Tracker):
     """N gradient descents with steps 2^i Δ/(G'√T), weighed by Hedge. Constants and proof are ours.
 
@@ -20,18 +18,7 @@ class Ader(Tracker):
 
         Σ ⟨d_t, x_t − u_t⟩ ≤ 1.5 G' √(T(Δ² + 2ΔP)) + G'Δ √(T/8) (1 + 2 ln(k + 1)),   k = ⌊½ log₂(1 + 2P/Δ)⌋ + 1
 
-    Proof: `docs/proofs/drift.md`. The same bound holds after t < T rounds: no term grows when the last losses are 0.
-
-    Parameters
-    ----------
-    enclosing_set : Set
-        B.
-    gradient_bound : float
-        G', which no gradient may exceed.
-    horizon : int
-        T, the number of rounds it is made for.
-    projection : callable, optional
-        The projection onto a smaller set that the comparator lies in.
+    The same bound holds after t < T rounds. Proof: `docs/proofs/drift.md`.
     """
 
     @property

@@ -5,16 +5,13 @@ With the Lagrangian L_t(x, λ) = f_t(x) + ⟨λ, g(x)⟩ − θ_t Σ_j φ(λ_j),
     x_{t+1} = Π_B( x_t − η_t ( ∇f_t(x_t) + Σ_j λ_{t,j} ∇g_j(x_t) ) )        x_1 = centre of B
     λ_{t+1} = [ λ_t + μ_t ( g(x_t) − θ_t φ'(λ_t) ) ]₊                       λ_1 = 0
 
-The slots are the schedule (θ_t, η_t, μ_t), the penalty φ and the dual: one multiplier for g = max_j g_j, as in the
-paper, or one for each g_j. With constant steps it is the OGD of Mahdavi, Jin and Yang (`MahdaviOGD`).
-The paper has φ(λ) = λ²/2; its discussion asks which φ is best. It hardly matters: the condition that replaces C2
-keeps every admissible φ between two quadratics (`theory.penalties`).
+The slots are the schedule (θ_t, η_t, μ_t), the penalty φ (λ²/2 in the paper) and the dual: one multiplier for
+g = max_j g_j, as in the paper, or one for each g_j.
 
 Steps: Table 1 of the paper (`ConvexSchedule`, `StronglyConvexSchedule`), or any schedule.
 Needs: value and one subgradient of f_t and of g_t at x_t. No horizon, no projection onto {g ≤ 0}.
-Guarantees: Theorem 1, corrected (`theory.paper`), for any losses and any g_t against a comparator with g_t(x*) ≤ 0 in
-every round. Lemma 5 holds for any schedule that passes C1–C3, and with another φ (`docs/proofs/after_the_paper.md`).
-With one multiplier the bound is on the signed sum Σ_t max_j g_j(x_t), which is at least the paper's max_j Σ_t g_j(x_t).
+Guarantees: Theorem 1, corrected (`theory.paper`), against any x* with g_t(x*) ≤ 0 in every round. Lemma 5 for other
+schedules that pass C1–C3, and for another φ (`theory.penalties`).
 Not promised: feasibility in a single round.
 """
 
@@ -25,19 +22,18 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from longterm._arrays import Array, FloatArray, clamp_min, scale_rows
+from longterm._arrays import Array, clamp_min, namespace, scale_rows
 from longterm._validate import Hyper
-from longterm.learners.base import Learner
 from longterm.learners.duals import Duals, OneForTheMaximum, OnePerConstraint
 from longterm.learners.feedback import Feedback
 from longterm.learners.feedback_check import OnBrokenBound
+from longterm.learners.made_for import ScheduledLearner
 from longterm.learners.needs import StepKind, require_strong_convexity
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory import paper
-from longterm.theory.bounds import LONG_TERM, REGRET, SIGNED, NoTheoremError
+from longterm.theory.bounds import LONG_TERM, REGRET, SIGNED, BoundValues, NoTheoremError, Rounds
 from longterm.theory.facts import Constants
 from longterm.theory.penalties import QUADRATIC, Penalty, penalised_lemma_5
 from longterm.theory.schedules import ConvexSchedule, Schedule, StronglyConvexSchedule
@@ -52,7 +48,7 @@ class AOGDState(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class AOGD(Learner[AOGDState]):
+class AOGD(ScheduledLearner[AOGDState]):
     """A-OGD on an enclosing set with a schedule.
 
     Parameters
@@ -69,14 +65,12 @@ class AOGD(Learner[AOGDState]):
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm import AOGD, observe
-    >>> from longterm.problems import two_dimensional
-    >>> problem = two_dimensional()
-    >>> learner = AOGD.for_problem(problem, steps="strongly convex", beta=0.5)
+    >>> import longterm as lt
+    >>> problem = lt.problems.two_dimensional()
+    >>> learner = lt.AOGD.for_problem(problem, steps="strongly convex", beta=0.5)
     >>> state = learner.init()
     >>> for target in ([1.0, 0.0], [0.0, 1.0]):
-    ...     x = learner.ask(state)
-    ...     state = learner.tell(state, observe(problem, x, [np.array(target)]))
+    ...     state = learner.tell(state, lt.observe(problem, learner.ask(state), [np.array(target)]))
     >>> learner.ask(state), round(float(state.multiplier), 6)
     (array([0.5, 0.5]), 0.014731)
     """
@@ -100,15 +94,12 @@ class AOGD(Learner[AOGDState]):
 
         Parameters
         ----------
-        problem : Problem
-            Gives B, Δ, G and σ.
         steps : {"convex", "strongly convex"}
             The column of Table 1.
         beta : float or array
             β in (0, 1). Larger values favour the constraint, smaller ones (down to ½) the regret.
         penalty : float or Penalty
-            The c of φ(λ) = cλ², or a Penalty. The theorem holds for c from ¼, or (1 − β)/2 where that is more, to the
-            paper's ½.
+            The c of φ(λ) = cλ², or a Penalty. The theorem holds for c from max(¼, (1 − β)/2) to the paper's ½.
         """
         c = problem.constants
         if steps == "convex":
@@ -117,14 +108,6 @@ class AOGD(Learner[AOGDState]):
             schedule = StronglyConvexSchedule(c.gradient_bound, require_strong_convexity(problem, steps), beta)
         phi = penalty if isinstance(penalty, Penalty) else Penalty.square(penalty)
         return cls(problem.enclosing_set, schedule, phi)
-
-    @property
-    def gradient_bound(self) -> Hyper | None:
-        return self.schedule.gradient_bound
-
-    @property
-    def strong_convexity(self) -> Hyper:
-        return self.schedule.strong_convexity
 
     @property
     def reads_pullback(self) -> bool:
@@ -137,7 +120,7 @@ class AOGD(Learner[AOGDState]):
     def require(self, feedback: Feedback, x: Array, t: int | None, on_broken_bound: OnBrokenBound) -> None:
         self.duals.require(feedback, x, t)
 
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+    def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return Theorem 1, corrected, for the steps of Table 1, and Lemma 5 for other steps.
 
         With m multipliers it is Lemma 5 with `constants_of_duals`. It bounds √(Σ_j [Σ_t g_j(x_t)]₊²).
@@ -154,11 +137,7 @@ class AOGD(Learner[AOGDState]):
         return {REGRET: bound.regret, self.violation_measure: bound.violation}
 
     def constants_of_duals(self, c: Constants) -> Constants:
-        """Return the constants with which Lemma 5 holds for m multipliers: G √((m + 1)/2) for G, √m D for D.
-
-        In the x-step ‖∇f_t + Σ_j λ_j ∇g_j‖² ≤ (m + 1) G² (1 + ‖λ‖²), by Cauchy's inequality with m + 1 terms. In the
-        λ-step ‖g(x_t) − θλ‖² ≤ 2 (m D² + θ² ‖λ‖²).
-        """
+        """Return the constants with which Lemma 5 holds for m multipliers: G √((m + 1)/2) for G, √m D for D."""
         m = self.duals.count
         if m == 1:
             return c
@@ -177,16 +156,15 @@ class AOGD(Learner[AOGDState]):
         """The measure of violation that is bounded."""
         return SIGNED if self.duals.count == 1 else LONG_TERM
 
-    def theorem_as_printed(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+    def theorem_as_printed(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return Theorem 1 as the paper prints it. It is false for β > ½ and large T."""
         if not self.penalty.is_half_square or not isinstance(self.schedule, ConvexSchedule) or self.duals.count > 1:
             raise NoTheoremError("the paper prints no other theorem than that for its convex steps")
         bound = paper.theorem_1_as_printed(problem.constants, rounds, self.schedule.beta)
         return {REGRET: bound.regret, SIGNED: bound.violation}
 
-    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> AOGDState:
-        x = self.initial_x(batch_shape, xp, dtype)
-        return AOGDState(xp.asarray(1, dtype=xp.int64), x, xp.zeros((*x.shape[:-1], *self.duals.shape), dtype=x.dtype))
+    def first_state(self, t: Array, x: Array) -> AOGDState:
+        return AOGDState(t, x, namespace(x).zeros((*x.shape[:-1], *self.duals.shape), dtype=x.dtype))
 
     def update(self, state: AOGDState, feedback: Feedback) -> AOGDState:
         theta, eta, mu = self.schedule.at(state.round, state.x)
@@ -198,10 +176,6 @@ class AOGD(Learner[AOGDState]):
             x=self.enclosing_set.project(state.x - scale_rows(eta, descent)),
             multiplier=clamp_min(state.multiplier + expand(mu) * ascent, 0.0),
         )
-
-    def report(self, state: AOGDState) -> dict[str, Array]:
-        theta, eta, mu = self.schedule.at(state.round, state.x)
-        return {"multiplier": state.multiplier, "theta": theta, "eta": eta, "mu": mu}
 
 
 def _made_for(schedule: ConvexSchedule, diameter: float, gradient_bound: float) -> bool:

@@ -7,12 +7,11 @@ never changed in place, so a call that raises changes nothing.
 
 from __future__ import annotations
 
-import copy
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,9 +25,16 @@ from longterm.learners.feedback_check import FeedbackCheck, OnBrokenBound
 from longterm.learners.needs import Need, require_needs
 from longterm.problems import Problem
 from longterm.sets import Set
-from longterm.theory.bounds import Bounds, NoTheoremError, Theorem
-from longterm.theory.facts import Assumption, Constants
+from longterm.theory.bounds import Bounds, BoundValues, NoTheoremError, Rounds, Theorem
+from longterm.theory.facts import Assumption
 from longterm.theory.per_learner import PerLearner
+
+
+class DataDependentError(NoTheoremError):
+    """A bound was asked for before the run, and the theorem depends on what happens in it."""
+
+    def __init__(self) -> None:
+        super().__init__("bounds are data-dependent: ask after the run, bound(problem, rounds, state=trace.state)")
 
 
 class State(Protocol):
@@ -74,14 +80,19 @@ class Learner(PerLearner, ABC, Generic[S]):
     def for_problem(cls, problem: Problem, *args: Any, **options: Any) -> Learner[Any]:
         """Make the learner for a problem, with the constants that its theorem uses.
 
-        Every learner documents its options here. `horizon` is one of them where the learner needs it.
+        `problem` gives B and the constants. `horizon`, where a learner needs it, is T, the number of rounds. Every
+        learner documents its other options here.
         """
         what = f"{cls.__name__} has no way to be made from a problem"
         raise InputError("learner", what, "Call its constructor with hyper-parameters")
 
-    @abstractmethod
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> S:
         """Return the state before round 1 of `batch_shape` independent learners, in the array library `xp`."""
+        return self.first_state(xp.asarray(1, dtype=xp.int64), self.initial_x(batch_shape, xp, dtype))
+
+    def first_state(self, t: Array, x: Array) -> S:
+        """Return the state of round t = 1 with x_1 = x. Without a definition of its own a learner remembers (t, x)."""
+        return cast(S, PointState(t, x))
 
     def ask(self, state: S) -> Array:
         """Return the decision x_t, shape (..., d)."""
@@ -122,7 +133,7 @@ class Learner(PerLearner, ABC, Generic[S]):
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:
-        """The assumptions of its theorem about the hyper-parameters, checked. `check` warns of those that fail."""
+        """The assumptions of its theorem about the hyper-parameters, checked."""
         return ()
 
     @property
@@ -168,19 +179,8 @@ class Learner(PerLearner, ABC, Generic[S]):
     def bound(self, problem: Problem, rounds: ArrayLike, *, state: S | None = None) -> Bounds:
         """Return the proved bounds of this learner on a problem after T rounds, by measure.
 
-        Parameters
-        ----------
-        problem : Problem
-            The problem that it plays.
-        rounds : int or sequence of int
-            One horizon T, or several.
-        state : optional
-            The state after the run, for theorems that depend on what happened.
-
-        Returns
-        -------
-        Bounds
-            A mapping from measure to numbers. Empty, with a reason, where there is no theorem.
+        `rounds` is one T or several. `state`, the state after the run, is for theorems that depend on what happened.
+        The result is empty, with a reason, where there is no theorem.
         """
         if state is not None:
             return self._bounds(problem, rounds, lambda T: self.theorem_after(problem, state), everywhere=False)
@@ -195,7 +195,7 @@ class Learner(PerLearner, ABC, Generic[S]):
         self.require_playable(problem)
         asked = validate.horizons("rounds", rounds)
 
-        def theorem(T: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+        def theorem(T: NDArray[np.int64]) -> BoundValues:
             return {measure: np.asarray(values, dtype=np.float64) for measure, values in formula(T).items()}
 
         try:
@@ -206,15 +206,17 @@ class Learner(PerLearner, ABC, Generic[S]):
         assumed = tuple(assumption.statement for assumption in self.assumptions)
         return Bounds(asked, values, problem.constants, assumed, theorem=theorem if everywhere else None)
 
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+    def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return the bounds of its theorem by measure. Raise NoTheoremError where there is none."""
+        if type(self).theorem_after is not Learner.theorem_after:
+            raise DataDependentError
         raise NoTheoremError(f"none is known for {type(self).__name__}")
 
-    def theorem_after(self, problem: Problem, state: S) -> Mapping[str, FloatArray]:
+    def theorem_after(self, problem: Problem, state: S) -> BoundValues:
         """Return the bounds of a theorem that depends on what happened, from the state after the run."""
         raise NoTheoremError(f"the theorem of {type(self).__name__} is not about a state", "Leave the state out")
 
-    def theorem_as_printed(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+    def theorem_as_printed(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return the bounds as a paper prints them, where they are false."""
         raise NoTheoremError("nothing else is printed")
 
@@ -239,52 +241,6 @@ class Learner(PerLearner, ABC, Generic[S]):
         with np.errstate(all="ignore"):
             feedback = check.accept(feedback, t)
         return self.update(state, feedback)
-
-
-class MadeForConstants(Learner[S]):
-    """A learner that remembers the problem's constants that its steps were made for."""
-
-    made_for: Constants | None
-
-    @property
-    def loss_gradient_bound(self) -> Hyper | None:
-        return None if self.made_for is None else self.made_for.loss_gradient_bound
-
-    @property
-    def constraint_gradient_bound(self) -> Hyper | None:
-        return None if self.made_for is None else self.made_for.constraint_gradient_bound
-
-
-class MadeForHorizon(Learner[S]):
-    """A learner whose steps depend on the horizon T. `DoublingRestarts` plays one without knowing T."""
-
-    @classmethod
-    def for_epochs(cls, problem: Problem, **options: Any) -> Learner[Any]:
-        """Make one whose horizon does not matter yet. `options` are those of `for_problem`."""
-        return cls.for_problem(problem, horizon=1, **options)
-
-    @property
-    def shortest_horizon(self) -> int | None:
-        """The T from which on its theorem is useful, where there is such a number."""
-        return None
-
-    @abstractmethod
-    def for_horizon(self, rounds: Array) -> Self:
-        """Return the learner with the steps for another T: an array of the state's library, one per learner."""
-
-    def with_steps(self, **steps: Any) -> Self:
-        """Return a copy with other field values, unchecked: inside a compiled loop they are tracers."""
-        made = copy.copy(self)
-        for name, value in steps.items():
-            object.__setattr__(made, name, value)
-        return made
-
-
-def require_within_horizon(rounds: FloatArray, horizon: Hyper, remedy: str = "Give at most as many") -> None:
-    """Raise if a bound is asked for after more rounds than the steps were made for."""
-    if np.any(rounds > np.asarray(horizon)):
-        what = f"{np.max(rounds):g} is beyond the horizon {np.min(horizon):g} that the learner was made for"
-        raise InputError("rounds", what, remedy)
 
 
 def require_learner(value: Any, argument: str = "learner", swapped: str = "") -> None:

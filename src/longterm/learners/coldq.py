@@ -7,8 +7,7 @@ Steps: α_t = √t as published (`alpha=1`). G_f √t/(√2 Δ) is the choice wi
 article has a queue for each constraint. Here there is one constraint, for which the step has a closed form.
 Needs: as `ProxPenalty`, and a horizon.
 Guarantees: O(√T) regret and, for a fixed g, hard violation [g(x_1)]₊ + F/e + O(1/√T), from the floor alone. For
-changing g_t as `ProxPenalty`. The article bounds the violation by the total change of the g_t. That bound is not in the
-library.
+changing g_t as `ProxPenalty`. The article's bound by the total change of the g_t is not in the library.
 """
 
 from __future__ import annotations
@@ -25,7 +24,8 @@ from longterm._validate import Hyper
 from longterm.errors import InputError
 from longterm.learners.needs import Need
 from longterm.learners.penalty_step import require_penalty_step
-from longterm.learners.prox_penalty import PenaltyWeights, ProxPenalty
+from longterm.learners.penalty_weights import PenaltyWeights
+from longterm.learners.prox_penalty import ProxPenalty
 from longterm.problems import Problem
 from longterm.theory.bounds import HARD, REGRET
 from longterm.theory.facts import Constants
@@ -33,15 +33,7 @@ from longterm.theory.facts import Constants
 
 @dataclass(frozen=True, eq=False)
 class ForgettingQueue(PenaltyWeights):
-    """w_t = Q_t = max((1 − 1/T) Q_{t−1} + [g_t(x_t)]₊, floor).
-
-    Parameters
-    ----------
-    horizon : int
-        T.
-    floor : float or array
-        γ, which is also Q_1.
-    """
+    """w_t = Q_t = max((1 − 1/T) Q_{t−1} + [g_t(x_t)]₊, floor), with the floor γ, which is also Q_1, and T = horizon."""
 
     horizon: int
     floor: Hyper
@@ -66,19 +58,8 @@ class ForgettingQueue(PenaltyWeights):
         return np.asarray((regret + c.loss_range * T) / np.asarray(self.floor))
 
 
-@dataclass(frozen=True, eq=False)
 class COLDQ(ProxPenalty):
-    """The prox-penalty step with a queue that forgets, for a known horizon.
-
-    Parameters
-    ----------
-    penalty_step : PenaltyStep
-        The argmin.
-    weights : PenaltyWeights
-        A `ForgettingQueue`.
-    alpha, power : float or array
-        α_t = alpha t^power.
-    """
+    """The prox-penalty step with a queue that forgets (`ForgettingQueue`), for a known horizon."""
 
     name: ClassVar[str] = "coldq"
     title: ClassVar[str] = "COLDQ"
@@ -94,10 +75,6 @@ class COLDQ(ProxPenalty):
 
         Parameters
         ----------
-        problem : Problem
-            Gives B, the argmin and D.
-        horizon : int
-            T, the number of rounds.
         share : float or array, optional
             The article's e of the floor γ = e T, between 0 and D. Left out, D/2.
         alpha : float or array

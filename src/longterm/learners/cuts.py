@@ -1,18 +1,36 @@
 """Cuts: projections onto the half-space that linearised constraints leave.
 
 With ĝ_j(z) = g_j(x) + ⟨∇g_j(x), z − x⟩ and v = [ĝ(y)]₊, a point y is cut by the half-space {z : ⟨v, ĝ(z)⟩ ≤ 0}. It
-contains every x* with g(x*) ≤ 0, because a linearisation lies below g and v ≥ 0. The distance of y from it is
-d = ‖v‖²/‖Σ_j v_j ∇g_j‖ ≥ ‖v‖/L, and the squared distance of y to x* falls by at least d². Points are (K, ..., d), with
-the experts first, so that a constraint's maps broadcast over them.
+contains every x* with g(x*) ≤ 0, because a linearisation lies below g and v ≥ 0. Points and x* lie in the hyperplanes
+that hold B, so only the part u of Σ_j v_j ∇g_j that is parallel to B matters (`Set.tangent`). The distance of y from
+the half-space is d = ‖v‖²/‖u‖ ≥ ‖v‖/L, and the squared distance of y to x* falls by at least d². Points are
+(K, ..., d), with the experts first, so that a constraint's maps broadcast over them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from longterm._arrays import Array, as_column, clamp_to_divisor, dot, dots, least_divisor, namespace
+import numpy as np
+
+from longterm._arrays import (
+    ROUNDING,
+    Array,
+    FloatArray,
+    all_below_if_concrete,
+    any_true,
+    as_column,
+    clamp_to_divisor,
+    dot,
+    dots,
+    least_divisor,
+    namespace,
+    repeat_while,
+    where_rows,
+)
 from longterm.constraints import Constraint
+from longterm.sets import Set
 
 PARALLEL = 1e-9
 """Two normals are parallel if the squared sine of their angle is at most this."""
@@ -43,21 +61,22 @@ class Cut(NamedTuple):
         lies on the boundary of this half-space, or, without an excess, b is 0.
         """
         xp, gap = namespace(y), outside - y
-        normal = xp.where(as_column(self.excess > 0), self.normal, xp.zeros_like(gap))
+        normal = as_column(xp.astype(self.excess > 0, y.dtype)) * self.normal
         return xp.where(as_column(dot(gap, gap) > least**2), gap, normal)
 
     def project_within(self, y: Array, b: Array) -> Array:
         """Project each point onto its half-space and {z : ⟨b, z − y⟩ ≤ 0} together.
 
-        Where b is 0 or does not point against the cut, the first half-space alone decides.
+        Where b is 0 or does not point against the cut, the first half-space alone decides. Elsewhere the point moves
+        along the part of the normal that is orthogonal to b.
         """
-        xp, b_square, product = namespace(y), dot(b, b), dot(self.normal, b)
-        determinant = self.square * b_square - product**2
-        both = (product < 0) & (determinant > PARALLEL * self.square * b_square)
-        divisor = xp.where(both, determinant, self.square)
-        along = self.excess * xp.where(both, b_square, xp.ones_like(b_square)) / divisor
-        back = xp.where(both, -self.excess * product / divisor, xp.zeros_like(product))
-        return y - as_column(along) * self.normal - as_column(back) * b
+        xp, product = namespace(y), dot(self.normal, b)
+        share = xp.minimum(product, 0.0) / clamp_to_divisor(dot(b, b))
+        square = self.square - share * product
+        apart = square > PARALLEL * self.square
+        share = share * xp.astype(apart, y.dtype)
+        length = self.excess / xp.where(apart, square, self.square)
+        return y - as_column(length) * (self.normal - as_column(share) * b)
 
 
 Cutter = Callable[[Array], Cut]
@@ -65,7 +84,7 @@ Cutter = Callable[[Array], Cut]
 
 
 def cut_by_one(x: Array, value: Array, normal: Array) -> Cutter:
-    """Return the cuts by one constraint linearised at x."""
+    """Return the cuts by one constraint linearised at x. The normal is parallel to B."""
     offset, square = value - dots(normal, x), clamp_to_divisor(dots(normal, normal))
 
     def cut(y: Array) -> Cut:
@@ -75,25 +94,102 @@ def cut_by_one(x: Array, value: Array, normal: Array) -> Cutter:
 
 
 def cut_jointly(
-    x: Array, values: Array, pullback: Callable[[Array], Array], pushforward: Callable[[Array], Array]
+    x: Array, values: Array, pullback: Callable[[Array], Array], pushforward: Callable[[Array], Array], over: Set
 ) -> Cutter:
-    """Return the cuts by several constraints linearised at x, weighed by v."""
+    """Return the cuts by several constraints linearised at x, weighed by v, for points of B = `over`."""
     xp, least = namespace(x), least_divisor(x)
 
     def cut(y: Array) -> Cut:
         broken = xp.maximum(values + pushforward(y - x), 0.0)
-        normal = pullback(broken)
+        normal = over.tangent(pullback(broken))
         return Cut(dot(broken, broken), normal, xp.maximum(dot(normal, normal), least))
 
     return cut
 
 
-def cut_by_affine(constraint: Constraint, x: Array) -> Cutter:
-    """Return the cuts by affine constraints, evaluated at the points themselves."""
+def cut_by_affine(constraint: Constraint, x: Array, over: Set) -> Cutter:
+    """Return the cuts by affine constraints, evaluated at the points themselves, for points of B = `over`."""
     xp, least = namespace(x), least_divisor(x)
 
     def cut(y: Array) -> Cut:
         excess, normal = constraint.squared_excess(y)
+        normal = over.tangent(normal)
         return Cut(excess, normal, xp.maximum(dot(normal, normal), least))
 
     return cut
+
+
+def cut_point(constraint: Constraint, over: Set, x: FloatArray, most: int) -> FloatArray:
+    """Cut one point by a fixed g, linearised where the point is, until it satisfies g; at most `most` times."""
+    for _ in range(most):
+        excess, normal = constraint.squared_excess(x)
+        normal = over.tangent(normal)
+        square = max(float(normal @ normal), np.finfo(np.float64).tiny)
+        if excess**2 <= square * (ROUNDING * over.diameter) ** 2:
+            break
+        x = over.project(x - excess / square * normal)
+    return x
+
+
+def cut_times(y: Array, cutter: Cutter, over: Set, most: int) -> Array:
+    """Cut the points `most` times, each time followed by the projection onto B."""
+    for i in range(most):
+        cut = cutter(y)
+        if i > 0 and all_below_if_concrete(cut.distance(), ROUNDING * over.diameter):
+            break  # this cut would move nothing, and so would those after it
+        y = over.project(cut.project(y))
+    return y
+
+
+def cut_until(
+    y: Array,
+    first: Cutter,
+    cutter_at: Callable[[Array], Cutter],
+    distance: Callable[[Array], Array],
+    tolerance: Array,
+    over: Set,
+    most: int,
+) -> tuple[Array, Array]:
+    """Cut the points until a mean distance is at most `tolerance`, at most `most` times.
+
+    Parameters
+    ----------
+    y : Array
+        The points, shape (K, ..., d).
+    first : Cutter
+        The first cut.
+    cutter_at : callable
+        From the points to the cutter of each further cut.
+    distance : callable
+        From the distances (K, ...) of the points from their half-spaces to their mean (...).
+    tolerance : Array
+        The largest mean distance that is left.
+    over : Set
+        B.
+    most : int
+        The largest number of cuts.
+
+    Returns
+    -------
+    points, unfinished : Array
+        `unfinished`, shape (...), is true where more cuts were needed.
+    """
+    least = ROUNDING * over.diameter
+
+    def look(y: Array) -> tuple[Cut, Array]:
+        """Return the next cut, and whether it is needed."""
+        cut = cutter_at(y)(y)
+        return cut, distance(cut.distance()) > tolerance
+
+    def step(loop: tuple[Any, ...]) -> tuple[Any, ...]:
+        y, outside, last, cut, needed = loop
+        outside = cut.project_within(y, last.active_normal(outside, y, least))
+        y = where_rows(needed, over.project(outside), y)
+        return y, outside, cut, *look(y)
+
+    cut = first(y)
+    outside = cut.project(y)
+    inside = over.project(outside)
+    start = (inside, outside, cut, *look(inside))
+    loop = repeat_while(lambda loop: any_true(loop[-1]), step, start, most - 1, y)
+    return loop[0], loop[-1]

@@ -5,14 +5,10 @@ With d_t = ∇f_t(x_t) + λ_t ∇g(x_t), g = max_j g_j, and Δ_k the width of th
     x_{t+1,k} = clip( x_{t,k} − η_{t,k} d_{t,k} ),        η_{t,k} = Δ_k / √( 2 Σ_{s≤t} d_{s,k}² ),      x_1 = centre
     λ_{t+1}   = [ λ_t + μ_t ( g(x_t) − θ_t λ_t ) ]₊       θ_t = θ_0/t^β,   μ_t = 1/(θ_t (t + 1)),      λ_1 = 0
 
-A coordinate that has seen no gradient does not move.
-
 Steps: any θ_0 > 0, since a term of the bound replaces condition C2. The default is A-OGD's 3ΔG. Where few coordinates
-have large gradients, the others keep long steps. Where all are alike, it is `AdaGradAOGD` up to a factor. It can be
-worse than A-OGD, because the first steps are as wide as the set.
+have large gradients, the others keep long steps. It can be worse than A-OGD, as first steps are as wide as the set.
 Needs: a box; value and one subgradient of f_t and of g_t at x_t. No horizon.
-Guarantees: O(T^max(β, 1/2)) regret and O(T^{1−β/2}) for Σ g_t(x_t) (signed), for losses of an adversary and g_t that
-change, against x* with g_t(x*) ≤ 0 in every round (`docs/proofs/after_the_paper.md`).
+Guarantees: `theorem`, for g_t that change (`docs/proofs/after_the_paper.md`).
 Not promised: feasibility in a single round, a small Σ [g(x_t)]₊.
 """
 
@@ -23,7 +19,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longterm._arrays import Array, FloatArray, like
 from longterm._validate import Hyper
@@ -33,7 +28,8 @@ from longterm.learners.multiplier import Multiplier
 from longterm.learners.prox_learner import as_reported
 from longterm.problems import Problem
 from longterm.sets import Box
-from longterm.theory.bounds import REGRET, SIGNED, NoTheoremError, horizons_of
+from longterm.theory.bounds import REGRET, SIGNED, BoundValues, NoTheoremError, Rounds, horizons_of
+from longterm.theory.paper import violation_bound
 from longterm.theory.step_sums import power_sum
 
 
@@ -51,16 +47,12 @@ class DiagonalAdaGradAOGD(AdaGradAOGD):
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm import Problem, run
-    >>> from longterm.learners import DiagonalAdaGradAOGD
-    >>> from longterm.constraints import Affine
-    >>> from longterm.losses import Linear
-    >>> from longterm.sets import Box
-    >>> from longterm.streams import Replay
-    >>> problem = Problem(Box.cube(2, -1.0, 1.0), Linear(2), Affine([[-1.0, -1.0]], [0.5]))  # x₁ + x₂ ≥ −½
-    >>> trace = run(problem, DiagonalAdaGradAOGD.for_problem(problem), Replay([np.tile([0.9, 0.1], (5000, 1))]))
-    >>> trace.state.x.round(2), float((trace.signed_violation[-1] / 5000).round(3))
-    (array([-1.  ,  0.04]), 0.013)
+    >>> import longterm as lt
+    >>> at_least = lt.constraints.Affine([[-1.0, -1.0]], [0.5])  # x₁ + x₂ ≥ −½
+    >>> problem = lt.Problem(lt.sets.Box.cube(2, -1.0, 1.0), lt.losses.Linear(2), at_least)
+    >>> learner = lt.learners.DiagonalAdaGradAOGD.for_problem(problem)
+    >>> lt.run(problem, learner, lt.streams.Replay([np.tile([0.9, 0.1], (5000, 1))])).state.x.round(2)
+    array([-1.  ,  0.04])
     """
 
     finds_unit: ClassVar[bool] = False
@@ -81,8 +73,6 @@ class DiagonalAdaGradAOGD(AdaGradAOGD):
 
         Parameters
         ----------
-        problem : Problem
-            Gives B, Δ and G.
         beta : float or array
             β in (0, 1). Larger values favour the constraint, smaller ones (down to ½) the regret.
         theta_0 : float or array, optional
@@ -92,14 +82,13 @@ class DiagonalAdaGradAOGD(AdaGradAOGD):
         theta = 3 * c.diameter * c.gradient_bound if theta_0 is None else theta_0
         return cls(problem.enclosing_set, Multiplier(theta, beta))
 
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+    def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return the bounds against x* with g_t(x*) ≤ 0 in every round, for any losses.
 
             Σ f_t(x_t) − f_t(x*) ≤ D² S_μ + 2ΔG_f √T + Δ²G_g²/m_T,       m_T = min_{2≤t≤T} θ_t (t − 1)/(2(t + 1))
             Σ g_t(x_t)           ≤ √( 2 (S_θ + θ_0) (that + F T) )
 
-        m_T is attained at 2 or at T, and S_μ ≤ (1/θ_0) Σ t^{β−1}. Δ is the Euclidean diameter, since
-        Σ_k Δ_k √S_k ≤ Δ √(Σ_k S_k).
+        m_T is attained at 2 or at T, and S_μ ≤ (1/θ_0) Σ t^{β−1}.
         """
         T, c = horizons_of(rounds, self.batch_shape), problem.constants
         theta_0, beta = np.asarray(self.dual.theta_0), np.asarray(self.dual.beta)
@@ -113,9 +102,9 @@ class DiagonalAdaGradAOGD(AdaGradAOGD):
         dual = c.constraint_bound**2 / theta_0 * power_sum(T, 1 - beta)
         regret = dual + 2 * c.diameter * c.loss_gradient_bound * np.sqrt(T) + pull
         weight = theta_0 * (power_sum(T, beta) + 1)
-        return {REGRET: regret, SIGNED: np.sqrt(2 * weight * (regret + c.loss_range * T))}
+        return {REGRET: regret, SIGNED: violation_bound(weight, regret, c, T)}
 
-    def theorem_after(self, problem: Problem, state: AdaGradAOGDState) -> Mapping[str, FloatArray]:
+    def theorem_after(self, problem: Problem, state: AdaGradAOGDState) -> BoundValues:
         raise NoTheoremError("its theorem is not about a state", "Leave the state out")
 
     def squares(self, descent: Array) -> Array:

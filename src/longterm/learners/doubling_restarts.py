@@ -3,10 +3,8 @@
 Epoch k has L_k = N 2^k rounds. It is the learner, restarted, with the steps for T = L_k. `first_epoch` is N.
 
 Guarantees: in each epoch the learner's own theorem (`bound` adds them up). A regret of c√T becomes at most
-c√T √2/(√2 − 1), 3.4 times as much, for T ≥ N. In the first epoch it is the bound of the learner made for N rounds,
-which may be more than c√T. A violation that is O(1) in every epoch becomes O(log T), as Yu and Neely (2020) remark.
-Each epoch forgets the one before it: x starts at the centre, the multipliers at 0. Around `NoViolationAOGD`, with
-N = ⌈c_0⌉, it is A-OGD without violation and without a horizon: Σ g(x_t) ≤ 0 whenever an epoch ends.
+c√T √2/(√2 − 1), 3.4 times as much, for T ≥ N. A violation that is O(1) in every epoch becomes O(log T). Around
+`NoViolationAOGD`, with N = ⌈c_0⌉, Σ g(x_t) ≤ 0 whenever an epoch ends. Proof: `docs/proofs/after_the_paper.md`.
 Needs: what the learner needs, except for the horizon.
 """
 
@@ -17,17 +15,17 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_column, like, namespace
 from longterm.errors import InputError
-from longterm.learners.base import Learner, MadeForHorizon
+from longterm.learners.base import Learner
+from longterm.learners.made_for import MadeForHorizon
 from longterm.learners.needs import Need
 from longterm.learners.restarts import Restarts, learner_named
 from longterm.problems import Problem
 from longterm.sets import Set
-from longterm.theory.bounds import LONG_TERM, REGRET
+from longterm.theory.bounds import LONG_TERM, REGRET, BoundValues, Rounds
 from longterm.theory.facts import Assumption
 
 POWERS = 2 ** np.arange(60)
@@ -49,10 +47,9 @@ class DoublingRestarts(Restarts):
 
     Examples
     --------
-    >>> from longterm.learners import DoublingRestarts
-    >>> from longterm.problems import two_dimensional
-    >>> problem = two_dimensional()
-    >>> learner = DoublingRestarts.for_problem(problem, of="no_violation_aogd")
+    >>> import longterm as lt
+    >>> problem = lt.problems.two_dimensional()
+    >>> learner = lt.learners.DoublingRestarts.for_problem(problem, of="no_violation_aogd")
     >>> learner.first_epoch, learner.epochs(300_000)
     (40428, [(1, 40428), (40429, 80856), (121285, 161712), (282997, 323424)])
     >>> bool(learner.bound(problem, 40428)["signed_violation"] <= 0)
@@ -84,11 +81,8 @@ class DoublingRestarts(Restarts):
 
         Parameters
         ----------
-        problem : Problem
-            The problem that it plays.
         of : str
-            The name of a learner whose steps can be made for another horizon: "yu_neely", "drift_plus_penalty",
-            "sinha_vaze" or "no_violation_aogd".
+            A learner with steps for any horizon: "yu_neely", "drift_plus_penalty", "sinha_vaze" or "no_violation_aogd".
         first_epoch : int, optional
             N. Left out: the learner's shortest horizon (⌈c_0⌉ of `NoViolationAOGD`), else 16.
         **options
@@ -96,8 +90,7 @@ class DoublingRestarts(Restarts):
         """
         kind = learner_named(of)
         if not issubclass(kind, MadeForHorizon):
-            what = f"{kind.__name__} has no steps that depend on a horizon"
-            raise InputError("of", what, "Play it as it is, or use Restarted")
+            raise _no_horizon("of", kind)
         learner = kind.for_epochs(problem, **options)
         assert isinstance(learner, MadeForHorizon)
         return cls(learner, (learner.shortest_horizon or FIRST_EPOCH) if first_epoch is None else first_epoch)
@@ -105,8 +98,7 @@ class DoublingRestarts(Restarts):
     def __post_init__(self) -> None:
         given: object = self.learner
         if not isinstance(given, MadeForHorizon):
-            what = f"{type(given).__name__} has no steps that depend on a horizon"
-            raise InputError("learner", what, "Play it as it is, or use Restarted")
+            raise _no_horizon("learner", type(given))
         first = validate.count("first_epoch", self.first_epoch)
         needs = given.needs - {Need.HORIZON}
         validate.set_frozen(self, first_epoch=first, enclosing_set=given.enclosing_set, needs=needs)
@@ -137,7 +129,7 @@ class DoublingRestarts(Restarts):
     def round_within(self, t: Array) -> Array:
         return t - (self.length_of(t) - self.first_epoch)
 
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+    def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return the sum over all epochs of the bound of that epoch's learner after the rounds it played."""
         horizons = rounds.reshape(-1)
         total: dict[str, FloatArray] = {}
@@ -148,3 +140,9 @@ class DoublingRestarts(Restarts):
                 started = (played > 0).reshape(-1, *(1 for _ in range(np.ndim(values) - 1)))
                 total[measure] = total.get(measure, np.asarray(0.0)) + np.where(started, values, 0.0)[place]
         return {measure: values.reshape(rounds.shape + values.shape[1:]) for measure, values in total.items()}
+
+
+def _no_horizon(argument: str, kind: type) -> InputError:
+    """Return the error for a learner that needs no horizon."""
+    what = f"{kind.__name__} has no steps that depend on a horizon"
+    return InputError(argument, what, "Play it as it is, or use Restarted")

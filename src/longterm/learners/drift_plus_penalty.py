@@ -7,17 +7,14 @@ With queues Q in R^m, and ĝ_j(x) = g_j^t(x_t) + ⟨∇g_j^t(x_t), x − x_t⟩,
 
 The queue sees the *new* point. Presets:
 - "yu-neely-wei" (NeurIPS 2017): V = √T, α = T; g_t drawn independently from one law, x* feasible on average.
-- "neely-yu" (arXiv 1702.04783): the same numbers, from a restatement (the proof here confirms the rates); g_t of an
-  adversary, x* feasible in every round.
+- "neely-yu" (arXiv 1702.04783): the same numbers; g_t of an adversary, x* feasible in every round.
 - "liakopoulos" (ICML 2019): V in (K, T), α = max(T, V√T); g_t of an adversary, x* feasible on average over every K
   rounds in a row.
 - "tuned": V = M²√T/(r G_f), α = M²T/(2r²), the same in any units; regret at most (3/2) r G_f √T. M bounds ‖ĝ(x_{t+1})‖.
 
 Needs: the horizon; value and one subgradient of f_t and of every g_j^t at x_t.
-Guarantees: `theorem`: O(√T) regret; O(√T) for each Σ_t g_j^t(x_t) given a Slater point that is one in every round, else
-O(T^{3/4}); `theorem_with`: against windows of K rounds O(KT/V + √T) and O(√(VT)); `expected_theorem`: with points that
-are feasible and slack on average, constraint by constraint, O(√T) in expectation. Proofs:
-`docs/proofs/after_the_paper.md`. Not promised: anything about Σ [g_t(x_t)]₊.
+Guarantees: `theorem`, `theorem_with` for windows of K rounds, `expected_theorem` for points that are feasible on
+average. Proofs: `docs/proofs/after_the_paper.md`. Not promised: anything about Σ [g_t(x_t)]₊.
 """
 
 from __future__ import annotations
@@ -27,20 +24,19 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_column, like, namespace
 from longterm._validate import Hyper
 from longterm.errors import InputError
-from longterm.learners.base import MadeForConstants, MadeForHorizon
 from longterm.learners.duals import Duals, OnePerConstraint, per_constraint
 from longterm.learners.feedback import Feedback
 from longterm.learners.feedback_check import OnBrokenBound
+from longterm.learners.made_for import MadeForConstants, MadeForHorizon
 from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Set
-from longterm.theory.bounds import LONG_TERM, REGRET, horizons_of
+from longterm.theory.bounds import LONG_TERM, REGRET, BoundValues, Rounds, horizons_of
 from longterm.theory.facts import Constants
 
 Preset = Literal["tuned", "yu-neely-wei", "neely-yu", "liakopoulos"]
@@ -79,14 +75,12 @@ class DriftPlusPenalty(MadeForConstants[DriftPlusPenaltyState], MadeForHorizon[D
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm import observe
-    >>> from longterm.learners import DriftPlusPenalty
-    >>> from longterm.problems import two_dimensional
-    >>> problem = two_dimensional()  # g = x₁ − ¼
-    >>> learner = DriftPlusPenalty.for_problem(problem, horizon=4, preset="neely-yu")  # V = 2, α = 4
+    >>> import longterm as lt
+    >>> problem = lt.problems.two_dimensional()  # g = x₁ − ¼
+    >>> learner = lt.learners.DriftPlusPenalty.for_problem(problem, horizon=4, preset="neely-yu")  # V = 2, α = 4
     >>> state = learner.init()
     >>> for _ in range(3):
-    ...     state = learner.tell(state, observe(problem, learner.ask(state), [np.array([1.0, 0.0])]))
+    ...     state = learner.tell(state, lt.observe(problem, learner.ask(state), [np.array([1.0, 0.0])]))
     >>> learner.ask(state), float(state.queue)
     (array([0.5546875, 0.       ]), 0.4921875)
     """
@@ -104,10 +98,7 @@ class DriftPlusPenalty(MadeForConstants[DriftPlusPenaltyState], MadeForHorizon[D
     name: ClassVar[str] = "drift_plus_penalty"
     title: ClassVar[str] = "Drift plus penalty"
     drifting: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
-    promises: ClassVar[Mapping[str, str]] = {
-        REGRET: "O(√T)",
-        LONG_TERM: "O(√T) with a Slater point, else O(T^(3/4))",
-    }
+    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(√T)", LONG_TERM: "O(√T) with a Slater point, else O(T^(3/4))"}
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"preset": "yu-neely-wei"})
 
     def __post_init__(self) -> None:
@@ -122,14 +113,9 @@ class DriftPlusPenalty(MadeForConstants[DriftPlusPenaltyState], MadeForHorizon[D
 
         Parameters
         ----------
-        problem : Problem
-            Gives B, the constraints and the constants.
-        horizon : int
-            T, the number of rounds.
         preset : {"tuned", "yu-neely-wei", "neely-yu", "liakopoulos"}
-            "tuned": V = M²√T/(r G_f), α = M²T/(2r²), the same in any units. "yu-neely-wei", for constraints drawn
-            independently from one law, and "neely-yu", for those of an adversary: V = √T, α = T. "liakopoulos", for
-            x* that are feasible on average over every `window` rounds: α = max(T, V√T).
+            The source of V and α: our numbers, the same in any units; V = √T and α = T, for constraints of one law or
+            of an adversary; or α = max(T, V√T), for x* that are feasible on average over every `window` rounds.
         window : int
             K, of "liakopoulos": x* is feasible on average over every K rounds.
         V : float or array, optional
@@ -173,26 +159,22 @@ class DriftPlusPenalty(MadeForConstants[DriftPlusPenaltyState], MadeForHorizon[D
         if self.reads_pullback and feedback.pushforward is None:
             raise InputError("pushforward", "was not given", "Give v ↦ (⟨∇g_j(x_t), v⟩)_j, as `observe` does", round=t)
 
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
-        """Return the bounds against x* that is feasible in every round, with M = D_m + G_mΔ ≥ ‖ĝ(x_{t+1})‖.
-
-        Every x* that is feasible on average over every K rounds in a row has
-
-            V Σ Δf_t + ½‖Q(T+1)‖² ≤ α r² + V²G_f² T/(4α) + M²T/2 + (K − 1) M D_m T/2,
-
-        and Σ_t g_j^t(x_t) ≤ Q_j(T+1) + G_g Σ_t ‖x_{t+1} − x_t‖ ≤ Q_j(T+1) + (G_g/(2α)) Σ_t (V G_f + G_m‖Q(t)‖). Where
-        some x̂ in B has g_j^t(x̂) ≤ −ε in *every* round, no queue is longer than √( q² + 2αΔ² + 2VG_fΔ + M² ),
-        q = (VG_fΔ + M²/2)/ε: O(√T) for V of the order of √T and α of T.
-
-        Here K = 1 and ε is that of the problem's Slater point. `theorem_with` takes others.
-        """
+    def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
+        """Return the bounds against x* that is feasible in every round: `theorem_with` the problem's Slater point."""
         point = problem.slater_point
         return self.theorem_with(problem, rounds, slack=None if point is None else point.epsilon)
 
     def theorem_with(
-        self, problem: Problem, rounds: NDArray[np.int64], *, window: int = 1, slack: float | None = None
-    ) -> Mapping[str, FloatArray]:
-        """Return the bounds against x* that is feasible over every `window` rounds, with a given slack ε or none."""
+        self, problem: Problem, rounds: Rounds, *, window: int = 1, slack: float | None = None
+    ) -> BoundValues:
+        """Return the bounds against x* that is feasible on average over K = `window` rounds, with slack ε or none.
+
+            V Σ Δf_t + ½‖Q(T+1)‖² ≤ α r² + V²G_f² T/(4α) + M²T/2 + (K − 1) M D_m T/2,       M = D_m + G_mΔ
+            Σ_t g_j^t(x_t)         ≤ Q_j(T+1) + (G_g/(2α)) Σ_t (V G_f + G_m‖Q(t)‖)
+
+        Where some x̂ in B has g_j^t(x̂) ≤ −ε in every round, no queue is longer than √( q² + 2αΔ² + 2VG_fΔ + M² ),
+        q = (VG_fΔ + M²/2)/ε.
+        """
         T, K = horizons_of(np.asarray(rounds), self.batch_shape), validate.count("window", window)
         V, alpha, c, M = np.asarray(self.V), np.asarray(self.alpha), problem.constants, self._largest_change(problem)
         windows = (K - 1) * M * self.value_bound * T / 2
@@ -204,15 +186,11 @@ class DriftPlusPenalty(MadeForConstants[DriftPlusPenaltyState], MadeForHorizon[D
             queue = np.minimum(queue, np.sqrt(q**2 + 2 * alpha * c.diameter**2 + 2 * spent))
         return {REGRET: total / V, LONG_TERM: self._violation(problem, T, queue)}
 
-    def expected_theorem(
-        self, problem: Problem, rounds: NDArray[np.int64], *, slack: float
-    ) -> Mapping[str, FloatArray]:
+    def expected_theorem(self, problem: Problem, rounds: Rounds, *, slack: float) -> BoundValues:
         """Return the bounds in expectation, for g^t of one law that are independent of everything before round t.
 
-        x* and x̂ are fixed in advance and need be feasible and slack on average only: E g_j^t(x*) ≤ 0 and
-        E g_j^t(x̂) ≤ −ε for each j. With c = VG_fΔ + M²/2 and b = 2M + 2G_mΔ + ε,
-
-            E‖Q(t)‖ ≤ 2(c/ε + Δ√(2α)) + D_m + √(2c) + (2b²/ε) ln(9b²/ε²) = O(√T).
+        x* and x̂ are fixed in advance and feasible and slack on average, for each j. With c = VG_fΔ + M²/2 and
+        b = 2M + 2G_mΔ + ε, E‖Q(t)‖ ≤ 2(c/ε + Δ√(2α)) + D_m + √(2c) + (2b²/ε) ln(9b²/ε²) = O(√T).
         """
         T, epsilon = horizons_of(np.asarray(rounds), self.batch_shape), validate.positive_scalar("slack", slack)
         V, alpha, c, M = np.asarray(self.V), np.asarray(self.alpha), problem.constants, self._largest_change(problem)
@@ -233,10 +211,8 @@ class DriftPlusPenalty(MadeForConstants[DriftPlusPenaltyState], MadeForHorizon[D
         moves = (np.asarray(self.V) * c.loss_gradient_bound + self.lipschitz * queue) / twice
         return np.asarray(queue + c.constraint_gradient_bound * T * moves)
 
-    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> DriftPlusPenaltyState:
-        x = self.initial_x(batch_shape, xp, dtype)
-        queue = xp.zeros((*x.shape[:-1], *self.queues.shape), dtype=x.dtype)
-        return DriftPlusPenaltyState(xp.asarray(1, dtype=xp.int64), x, queue)
+    def first_state(self, t: Array, x: Array) -> DriftPlusPenaltyState:
+        return DriftPlusPenaltyState(t, x, namespace(x).zeros((*x.shape[:-1], *self.queues.shape), dtype=x.dtype))
 
     def update(self, state: DriftPlusPenaltyState, feedback: Feedback) -> DriftPlusPenaltyState:
         V, alpha = self._steps(state.x)

@@ -73,9 +73,8 @@ def observe(
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm import observe
-    >>> from longterm.problems import two_dimensional
-    >>> feedback = observe(two_dimensional(), np.array([1.0, 0.0]), [np.array([0.0, 1.0])])
+    >>> import longterm as lt
+    >>> feedback = lt.observe(lt.problems.two_dimensional(), np.array([1.0, 0.0]), [np.array([0.0, 1.0])])
     >>> float(feedback.loss), feedback.loss_gradient, float(feedback.constraint), feedback.constraint_gradient
     (1.0, array([ 1., -1.]), 0.75, array([1., 0.]))
     """

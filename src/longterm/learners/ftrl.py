@@ -10,32 +10,24 @@ With z_t the slopes of the losses' models up to round t, c the centre of B and a
   so far (`OnlineScale`), for eight radii at once (`ScaleMixture`), or from the errors of forecasts (`ForecastScale`).
 
 Since g itself is in the argmin, iterates under an ℓ1 budget are sparse, and neither ∇g nor condition C2 is needed.
-Everything in Λ_{t+1} is known before x_{t+1} is played, so for any scale (`docs/proofs/aftrl.md`)
-
-    Σ Δf_t + Σ ⟨λ_t, g(x_t)⟩ ≤ P,     λ_t = Λ_t − Λ_{t−1},
-
-with P from the scale. The dual turns P into bounds on regret and violation. The published learners are subclasses:
-`AFTRL`, `PenalisedFTRL`, `AdaptiveAFTRL`, `AdaptivePenalisedFTRL`, `MixedAFTRL`, `MixedPenalisedFTRL`,
-`OptimisticAFTRL`.
+Every scale has Σ Δf_t + Σ ⟨λ_t, g(x_t)⟩ ≤ P, λ_t = Λ_t − Λ_{t−1} (`docs/proofs/aftrl.md`). The dual turns P into bounds
+on regret and violation. Published learners are subclasses in `aftrl`, `penalised_ftrl` and `optimistic_aftrl`.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Protocol
-
-import numpy as np
-from numpy.typing import NDArray
 
 from longterm._arrays import Array, FloatArray, as_column, like, namespace
 from longterm._validate import Hyper
 from longterm.constraints.prox import Prox
+from longterm.learners.base import DataDependentError
 from longterm.learners.feedback import Feedback
 from longterm.learners.prox_learner import ProxLearner, as_numbers
 from longterm.problems import Problem
-from longterm.theory.bounds import NoTheoremError, horizons_of
+from longterm.theory.bounds import BoundValues, NoTheoremError, Rounds, horizons_of
 from longterm.theory.per_learner import PerLearner
 
 
@@ -67,6 +59,10 @@ class Leader(Protocol):
 
         `floor` is the weight of the round before. A leader whose proof needs it never returns less.
         """
+
+
+class NoState(NamedTuple):
+    """The state of a scale that remembers nothing."""
 
 
 class SingleLeader(NamedTuple):
@@ -103,13 +99,13 @@ class Scale(PerLearner, ABC):
         """Raise if the scale does not fit the prox or the dual."""
         return
 
-    @abstractmethod
     def init(self, prox: Prox, x: Array) -> Any:
-        """Return the state before round 1, for learners that play x."""
+        """Return the state before round 1, for learners that play x. Unless defined, nothing is remembered."""
+        return NoState()
 
-    @abstractmethod
     def observe(self, prox: Prox, state: FTRLState, feedback: Feedback) -> Any:
         """Return the state after the gradient of round t."""
+        return state.scale
 
     def unit(self, scale: Any) -> Array | None:
         """Return M_t, the unit of the losses, or None where it is 1 and not found online."""
@@ -125,7 +121,7 @@ class Scale(PerLearner, ABC):
 
     @abstractmethod
     def report(self, prox: Prox, state: FTRLState) -> dict[str, Array]:
-        """Return what a trace records of the scale."""
+        """Return the numbers of the scale for a trace."""
 
     @abstractmethod
     def primal(self, prox: Prox, problem: Problem, T: FloatArray, state: FTRLState | None) -> FloatArray:
@@ -139,7 +135,7 @@ class Scale(PerLearner, ABC):
 def require_state(state: FTRLState | None) -> FTRLState:
     """Return the state, or raise a NoTheoremError before the run, when it is None."""
     if state is None:
-        raise NoTheoremError("bounds are data-dependent: ask after the run, bound(problem, rounds, state=trace.state)")
+        raise DataDependentError
     return state
 
 
@@ -167,12 +163,12 @@ class FTRLDual(PerLearner, ABC):
 
     @abstractmethod
     def report(self, state: FTRLState, scale: Scale) -> dict[str, Array]:
-        """Return what a trace records of the dual."""
+        """Return the numbers of the dual for a trace."""
 
     @abstractmethod
     def bounds(
         self, primal: FloatArray, prox: Prox, scale: Scale, problem: Problem, T: FloatArray, state: FTRLState | None
-    ) -> Mapping[str, FloatArray]:
+    ) -> BoundValues:
         """Return the bounds after T rounds from P; `state` is the state after them where P is data-dependent."""
 
 
@@ -191,17 +187,12 @@ class FTRL(ProxLearner[FTRLState]):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from longterm import run
-    >>> from longterm.learners import FTRL, GivenScale, Multiplier
-    >>> from longterm.problems import two_dimensional
-    >>> from longterm.streams import Replay
-    >>> problem = two_dimensional()  # g = x₁ − ¼
+    >>> import longterm as lt
+    >>> problem = lt.problems.two_dimensional()
     >>> prox = problem.constraint.prox(problem.enclosing_set)
-    >>> learner = FTRL(prox, GivenScale(step=1.0), Multiplier(theta_0=0.1))
-    >>> trace = run(problem, learner, Replay([np.tile([0.8, 0.6], (2000, 1))]))
-    >>> bool(trace.signed_violation[-1] < learner.bound(problem, 2000)["long_term_violation"])
-    True
+    >>> learner = lt.learners.FTRL(prox, lt.learners.GivenScale(step=1.0), lt.learners.Multiplier(theta_0=0.1))
+    >>> sorted(learner.bound(problem, 2000))
+    ['long_term_violation', 'regret']
     """
 
     scale: Scale
@@ -216,22 +207,21 @@ class FTRL(ProxLearner[FTRLState]):
     def strong_convexity(self) -> Hyper:
         return self.scale.strong_convexity
 
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+    def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return the dual's bounds for the scale's P. The modules of the slots state their terms."""
         return self._bounds_at(problem, horizons_of(rounds, self.batch_shape), None)
 
-    def theorem_after(self, problem: Problem, state: FTRLState) -> Mapping[str, FloatArray]:
+    def theorem_after(self, problem: Problem, state: FTRLState) -> BoundValues:
         return self._bounds_at(problem, as_numbers(state.round) - 1, state)
 
-    def _bounds_at(self, problem: Problem, T: FloatArray, state: FTRLState | None) -> Mapping[str, FloatArray]:
+    def _bounds_at(self, problem: Problem, T: FloatArray, state: FTRLState | None) -> BoundValues:
         primal = self.scale.primal(self.prox, problem, T, state)
         return self.dual.bounds(primal, self.prox, self.scale, problem, T, state)
 
-    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> FTRLState:
-        x = self.initial_x(batch_shape, xp, dtype)
-        scale = self.scale.init(self.prox, x)
+    def first_state(self, t: Array, x: Array) -> FTRLState:
+        xp, scale = namespace(x), self.scale.init(self.prox, x)
         state = FTRLState(
-            round=xp.asarray(1, dtype=xp.int64),
+            round=t,
             x=x,
             gradient_sum=xp.zeros_like(x),
             weight=xp.zeros((*x.shape[:-1], self.prox.constraint.count), dtype=x.dtype),

@@ -4,9 +4,9 @@
     strongly convex   σ(t − 1), from the losses' models    P = (G_f²/(2σ)) (1 + ln T)
     online            a_t = √V_{t−1}/R                     P = (5/2) R √V_T,     V_t = Σ_{s≤t} ‖∇f_s(x_s)‖²
 
-a_t is the curvature that x_t is chosen with. For given constants the published step is s = R/G_f, with which
-P ≤ (3/2) R G_f √T. For σ-strongly convex losses each loss is remembered by its quadratic model
-⟨∇f_s(x_s), x⟩ + (σ/2)‖x − x_s‖², and nothing else regularises. R = max ‖c − x‖ over B. Proofs: `docs/proofs/aftrl.md`.
+a_t is the curvature that x_t is chosen with, and R = max ‖c − x‖ over B. For given constants the published step is
+s = R/G_f. For σ-strongly convex losses each loss is remembered by its quadratic model
+⟨∇f_s(x_s), x⟩ + (σ/2)‖x − x_s‖², and nothing else regularises. Proofs: `docs/proofs/aftrl.md`.
 """
 
 from __future__ import annotations
@@ -22,16 +22,12 @@ from longterm._validate import Hyper
 from longterm.constraints.prox import Prox
 from longterm.errors import InputError
 from longterm.learners.feedback import Feedback
-from longterm.learners.ftrl import FTRLDual, FTRLState, Leader, Scale, SingleLeader, require_state
+from longterm.learners.ftrl import FTRLDual, FTRLState, Leader, NoState, Scale, SingleLeader, require_state
 from longterm.learners.multiplier import Multiplier
 from longterm.learners.needs import StepKind, require_strong_convexity
 from longterm.learners.prox_learner import as_numbers, positive_or_one
 from longterm.problems import Problem
 from longterm.theory.step_sums import power_sum
-
-
-class NoState(NamedTuple):
-    """The state of a scale that remembers nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,12 +48,6 @@ class GivenScale(Scale):
     def eta(self, t: Array, x: Array) -> Array:
         """Return η_t in the library and dtype of x."""
         return like(self.step, x) / as_float(t, x) ** 0.5
-
-    def init(self, prox: Prox, x: Array) -> NoState:
-        return NoState()
-
-    def observe(self, prox: Prox, state: FTRLState, feedback: Feedback) -> NoState:
-        return NoState()
 
     def leader(self, prox: Prox, state: FTRLState) -> tuple[Leader, NoState]:
         curvature = 1 / self.eta(state.round, state.gradient_sum)
@@ -98,12 +88,6 @@ class StronglyConvexScale(Scale):
     def eta(self, t: Array, x: Array) -> Array:
         """Return η_t in the library and dtype of x."""
         return 1 / (like(self.strong_convexity, x) * as_float(t, x))
-
-    def init(self, prox: Prox, x: Array) -> NoState:
-        return NoState()
-
-    def observe(self, prox: Prox, state: FTRLState, feedback: Feedback) -> NoState:
-        return NoState()
 
     def slope(self, gradient: Array, x: Array) -> Array:
         return gradient - as_column(like(np.asarray(self.strong_convexity), x)) * x

@@ -1,21 +1,17 @@
-"""A growing penalty on [g]₊ as a slot of FTRL: no multiplier to learn, and O(1) violation counted without credit.
+"""A growing penalty on [g]₊ as a slot of FTRL: no multiplier to learn, and O(1) hard violation.
 
-The objective of the leader has the term W_t [g(x)]₊ with W_t = Σ_{s≤t} w_s, known before round t,
+The objective of the leader has the term W_t [g(x)]₊ with W_t = Σ_{s≤t} w_s, known before round t, and
+w_t = w_0 M_{t−1} t^{1+e}, where M_{t−1} is the unit of the losses (1 where w_0 was chosen for their size). The argmin
+is that of ν g with the smallest ν in [0, W] that makes g ≤ 0, or W. A trace records that ν as the multiplier.
 
-    w_t = w_0 M_{t−1} t^{1+e},
-
-where M_{t−1} is the unit of the losses (1 where w_0 was chosen for their size). The argmin of W [g]₊ is that of ν g
-with the smallest ν in [0, W] that makes g ≤ 0, or W. That ν is what a trace has as the multiplier.
-
-Terms of the theorem. Let Σ Δf_t + Σ w_t [g(x_t)]₊ ≤ P_T ≤ C T for the primal side. Then regret ≤ P_T, and by summation
-by parts, with τ + 1 the first round that has a weight above 0,
+Terms of the theorem (`docs/proofs/aftrl.md`). If Σ Δf_t + Σ w_t [g(x_t)]₊ ≤ P_T ≤ C T for the primal side, regret ≤ P_T
+and, with τ + 1 the first round that has a weight above 0,
 
     Σ [g(x_t)]₊ ≤ (C + F) ( (τ + 1)/w_{τ+1} + Σ_{τ+1<t≤T} 1/w_t ),     which stays bounded as T grows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -30,7 +26,7 @@ from longterm.learners.feedback import Feedback
 from longterm.learners.ftrl import FTRLDual, FTRLState, Leader, Scale
 from longterm.learners.prox_learner import as_numbers, as_reported, positive_or_one
 from longterm.problems import Problem
-from longterm.theory.bounds import HARD, REGRET
+from longterm.theory.bounds import HARD, REGRET, BoundValues
 from longterm.theory.step_sums import power_sum
 
 
@@ -96,7 +92,7 @@ class GrowingPenalty(FTRLDual):
 
     def bounds(
         self, primal: FloatArray, prox: Prox, scale: Scale, problem: Problem, T: FloatArray, state: FTRLState | None
-    ) -> Mapping[str, FloatArray]:
+    ) -> BoundValues:
         most = scale.primal_per_round(problem, state) + problem.constants.loss_range
         if state is None or not scale.finds_unit:
             inverse_sum = power_sum(T, 1 + np.asarray(self.growth)) / np.asarray(self.w_0)

@@ -1,49 +1,34 @@
 """Hedged cuts: experts with several step sizes share one gradient and one cut (ours; see `docs/proofs/hedged_cuts.md`).
 
-Experts k = 0 … K−1 have steps c_kΔ/√S_t, c_k = ½·4^{−k}, and one start; x_t = Σ_k p_{t,k} x^k_t is played. With
-n_t = ∇f_t(x_t), S_t = Σ_{s≤t} ‖n_s‖² and the linearised constraints ĝ_j(z) = g_{t,j}(x_t) + ⟨∇g_{t,j}(x_t), z − x_t⟩,
+Experts k = 0 … K−1 have steps c_kΔ/√S_t, c_k = ½·4^{−k}, and one start; x_t = Σ_k p_{t,k} x^k_t is played. n_t is the
+part of ∇f_t(x_t) that is parallel to B. With S_t = Σ_{s≤t} ‖n_s‖² and ĝ_j(z) = g_{t,j}(x_t) + ⟨∇g_{t,j}(x_t), z − x_t⟩,
 
     y = x^k_t − (c_kΔ/√S_t) n_t                                                       (no step while S_t = 0)
-    `cuts` times:  v_j = [ĝ_j(y)]₊,  u = Σ_j v_j ∇ĝ_j,  y ← Π_B( y − (‖v‖²/‖u‖²) u );             x^k_{t+1} = y
+    `cuts` times:  y ← Π_B( y cut by ĝ )  (`learners.cuts`);                                x^k_{t+1} = y
     L_k ← L_k + ⟨n_t, x^k_t − x_t⟩,   p_{t+1} from L by AdaHedge (`learners.meta`)
 
 A fixed g is known before round 1 (`query=False`: it is not). Then the start is the centre of B, cut until it satisfies
 g. After the first cut, ĝ is taken at the mixture Σ_k p_{t+1,k} y^k (for affine g at each y), each y is projected onto
 its half-space and the one of the cut before (or of the face of B that it was put back to) together, and cuts go on
-until Σ_k p_{t+1,k} d_k ≤ Δ/(50t), where d_k is the distance of y^k from its half-space; at most `cuts` times.
+until Σ_k p_{t+1,k} d_k ≤ Δ/(200√t), where d_k is the distance of y^k from its half-space; at most `cuts` times.
+If the losses are declared σ-strongly convex, one more expert has y = x^k_t − (n_t + σ(x^k_t − x_t))/(σt), and the meta
+rule is Adapt-ML-Prod. `bank` β > 0 relaxes the cut of constraint j by β[−Σ_{s≤t} g_{s,j}(x_s)]₊, so that slack in some
+rounds offsets others.
 
 Needs: value and one subgradient of f_t and of each g_{t,j} at x_t, and of a fixed g at other points. No horizon, no
-bound on gradients, no multiplier, no projection onto {g ≤ 0}. Of the constants it uses Δ alone.
-Guarantees, against x* with g_t(x*) ≤ 0 in every round (proof: `docs/proofs/hedged_cuts.md`), with
-ℓ_T = Σ_t ‖n_t‖²/S_t ≤ 1 + ln(S_T/S_1), ‖Σ_j v_j ∇g_j‖ ≤ L‖v‖, and Γ_T AdaHedge's sum of mixability gaps:
-
-    Σ f_t(x_t) − f_t(x*)  ≤ 1.5 Δ√S_T + 2Γ_T ≤ (1.5 + √ln K) Δ√S_T + (4/3 ln K + 2) Δ max‖n_t‖
-    Σ [g_t(x_t)]₊         ≤ LΔ √( T (K + 2Σc √(Tℓ_T) + Σc² ℓ_T) ) + max c G_gΔ √(Tℓ_T)
-    Σ [g_t(x_t)]₊²        ≤ 2L²Δ² (K + 2Σc √(Tℓ_T) + Σc² ℓ_T) + 2 max c² G_g²Δ² ℓ_T
-
-If ln(S_T/S_1) = O(log T), the last two are Õ(T^{3/4}) and Õ(√T). For a fixed g, Σ [g(x_t)]₊ is besides at most
-[g(x_1)]₊ + (LΔ/50)(1 + ln T) + D·N, where N counts the rounds that needed more than `cuts` cuts. For affine g with a
-Slater point, or on a polyhedron B, it is Õ(√T) for every `cuts`.
-
-Against u_t that move, each feasible in its round, with a path Σ‖u_t − u_{t−1}‖ ≤ P: 1.5 becomes the least of
-(½ + P/Δ)/c_k + c_k and K becomes K(1 + 2P/Δ). `path` adds experts with longer steps: regret of order √(T(1 + P)).
-
-`bank` β > 0 relaxes the cut of constraint j by β[−Σ_{s≤t} g_{s,j}(x_s)]₊, so that slack in some rounds offsets others.
-The regret line stays, the second line holds for the **long-term** violation, and the hard violation has no bound.
-If the losses are declared σ-strongly convex, one more expert has y = x^k_t − (n_t + σ(x^k_t − x_t))/(σt), and the meta
-rule is Adapt-ML-Prod, which loses C√V + C' to that expert, V = Σ⟨n_t, x^k_t − x_t⟩². Besides the first line (with
-another meta term) the regret is at most ((G_f + σΔ)²/(2σ))(1 + ln T) + C√V + C' − σV/(2G_f²) = O(log T), where C and C'
-grow as ln ln T. Its moves are added to the lines of the violation, which stay those of the other experts. That expert
-alone (`steps="strongly convex"`): regret (G_f²/(2σ))(1 + ln T), Σ [g]₊² = O(ln T).
-Not promised: anything against x* that is feasible on average only (a test shows linear regret). For `bank` a regret
-against such an x* is open.
+bound on gradients, no multiplier, no projection onto {g ≤ 0}. Of the constants it uses Δ, and σ where one is declared.
+Guarantees, against x* with g_t(x*) ≤ 0 in every round: regret O(√T), O(log T) for σ > 0. Hard violation Õ(T^{3/4}) and
+squared violation Õ(√T) if ln(S_T/S_1) = O(log T); for a fixed g a hard violation of O(√T) where the cuts suffice. With
+`bank` the second bound is one of the **long-term** violation, and the hard violation has none. Against moving x* with a
+path P (`path`): regret O(√(T(1 + P))). Not promised: anything against x* that is feasible on average only (a test shows
+linear regret).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -51,41 +36,37 @@ from numpy.typing import NDArray
 
 from longterm import _validate as validate
 from longterm._arrays import (
-    ROUNDING,
     Array,
     FloatArray,
-    all_below_if_concrete,
-    any_true,
     as_column,
     as_float,
     clamp_to_divisor,
     dots,
     like,
     namespace,
-    repeat_while,
     times_table,
     to_numpy,
-    where_rows,
 )
 from longterm._validate import Hyper
 from longterm.constraints import Constraint
 from longterm.errors import InputError
+from longterm.learners import hedged_cuts_bounds as bounds
 from longterm.learners.base import Learner
-from longterm.learners.cuts import Cutter, cut_by_affine, cut_by_one, cut_jointly
+from longterm.learners.cuts import Cutter, cut_by_affine, cut_by_one, cut_jointly, cut_point, cut_times, cut_until
 from longterm.learners.feedback import Feedback
 from longterm.learners.feedback_check import OnBrokenBound
 from longterm.learners.meta import AdaHedge, AdaptMLProd, Meta, MetaName, rule_called
 from longterm.learners.needs import Need, StepKind, require_strong_convexity
 from longterm.problems import Problem
 from longterm.sets import Set
-from longterm.theory.bounds import HARD, LONG_TERM, REGRET, SQUARED, NoTheoremError, horizons_of
+from longterm.theory.bounds import HARD, REGRET, SQUARED, NoTheoremError, horizons_of
 
 ONE = validate.frozen(np.ones(1))
 """The weight of a single constraint."""
 MOST_CUTS = 30
 """The default of `cuts` for a fixed constraint. Few rounds need more than five."""
-TOLERANCE = 0.02
-"""Cuts by a fixed constraint stop at a distance of this share of Δ/t."""
+TOLERANCE = 0.005
+"""Cuts by a fixed constraint stop at a distance of this share of Δ/√t."""
 START_CUTS = 200
 """The most cuts of the start by a fixed constraint."""
 
@@ -296,83 +277,54 @@ class HedgedCuts(Learner[HedgedCutsState]):
 
     def theorem_after(self, problem: Problem, state: HedgedCutsState) -> Mapping[str, FloatArray]:
         T = _numbers(state.round) - 1
-        bounds = self._mixed_experts(problem, T, state) if self.factors else self._strongly_convex(problem, T)
+        found = self._mixed_experts(problem, T, state) if self.factors else self._strongly_convex(problem, T)
         if self.known is None:
-            return bounds
-        fixed = self._fixed_constraint(problem, T, _numbers(state.limited))
-        return {measure: np.minimum(bound, fixed.get(measure, bound)) for measure, bound in bounds.items()}
+            return found
+        first = max(float(np.max(problem.constraint.values(self._start[0]))), 0.0)
+        L, limited = bounds.joint_bound(problem, self.constraints), _numbers(state.limited)
+        fixed = bounds.fixed_bounds(problem, L, first, TOLERANCE, T, limited)
+        return {measure: np.minimum(bound, fixed.get(measure, bound)) for measure, bound in found.items()}
 
     def _mixed_experts(self, problem: Problem, T: FloatArray, state: HedgedCutsState) -> Mapping[str, FloatArray]:
-        """Return the bounds (a) and (b) of `docs/proofs/hedged_cuts.md`."""
-        c, memory = problem.constants, _numbers(state.memory)
-        S, log = _numbers(state.square_sum), _numbers(state.log_sum)
-        factors, diameter = np.asarray(self.factors), c.diameter
+        """Return the bounds (a) and (b)."""
+        c, memory, factors = problem.constants, _numbers(state.memory), np.asarray(self.factors)
+        S, log, sigma = _numbers(state.square_sum), _numbers(state.log_sum), np.asarray(self.sigma)
         # For every k the regret is the loss to expert k plus the regret of expert k.
-        own = self.expert_regret(diameter) * diameter * np.sqrt(S)[..., None]
+        own = self.expert_regret(c.diameter) * c.diameter * np.sqrt(S)[..., None]
         meta = np.broadcast_to(self.meta.regret(memory), (*S.shape, self.experts)) if self.experts > 1 else 0 * own
         regret = np.min(own + meta[..., : len(factors)], axis=-1)
-        L, reach = self._joint_bound(problem), factors.max() * c.constraint_gradient_bound * diameter
-        cut = len(factors) + 2 * factors.sum() * np.sqrt(T * log) + (factors**2).sum() * log
-        cut = cut + 2 * self.experts * self.path / diameter
-        moves, squares = reach * np.sqrt(T * log), reach**2 * log
+        travel = bounds.travel_of_factors(factors, c.diameter, T, log)
         if self.curved:
-            alone, away, away_squared = self._curved_expert(problem, T, shared=True)
+            travel = travel + bounds.travel_of_decay(c, sigma, T)
             if self.path == 0 and isinstance(self.meta, AdaptMLProd):
                 # −(σ/2)‖x_t − x^k_t‖² ≤ −(σ/(2G²))⟨n_t, x_t − x^k_t⟩² offsets the root in the loss to it.
-                offset = np.asarray(self.sigma) / (2 * c.loss_gradient_bound**2) * self.meta.squares(memory)[..., -1]
+                offset = sigma / (2 * c.loss_gradient_bound**2) * self.meta.squares(memory)[..., -1]
+                alone = self._decay_regret(c.loss_gradient_bound + sigma * c.diameter, T)
                 regret = np.minimum(regret, alone + meta[..., -1] - offset)
-            cut = cut + 1 + (2 * away + away_squared / diameter) / diameter
-            moves = moves + c.constraint_gradient_bound * away
-            squares = squares + c.constraint_gradient_bound**2 * away_squared
-        violation = L * diameter * np.sqrt(T * cut) + moves
-        if self.totals_kept:
-            return {REGRET: regret, LONG_TERM: violation}
-        return {REGRET: regret, HARD: violation, SQUARED: 2 * (L * diameter) ** 2 * cut + 2 * squares}
-
-    def _curved_expert(
-        self, problem: Problem, T: FloatArray, *, shared: bool
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return, for steps η = 1/(σt), the regret on f_t (shared: on its lower bound at x_t), Σ η‖·‖ and Σ η²‖·‖²."""
-        c, sigma = problem.constants, np.asarray(self.sigma)
-        G = c.loss_gradient_bound + (sigma * c.diameter if shared else 0.0)
-        harmonic = 1 + np.log(np.maximum(T, 1))
-        return G**2 / (2 * sigma) * harmonic, G / sigma * harmonic, 2 * (G / sigma) ** 2 + 0 * harmonic
+        return {REGRET: regret, **self._violation(problem, travel, T)}
 
     def _strongly_convex(self, problem: Problem, T: FloatArray) -> Mapping[str, FloatArray]:
         """Return the bounds of the expert with steps 1/(σt) alone."""
-        c, L = problem.constants, self._joint_bound(problem)
-        regret, away, away_squared = self._curved_expert(problem, T, shared=False)
-        moved = c.diameter**2 + 2 * c.diameter * away + away_squared
-        squared = 2 * L**2 * moved + 2 * c.constraint_gradient_bound**2 * away_squared
-        if self.totals_kept:
-            return {REGRET: regret, LONG_TERM: np.sqrt(T * squared)}
-        return {REGRET: regret, HARD: np.sqrt(T * squared), SQUARED: squared}
+        travel = bounds.travel_of_decay(problem.constants, np.asarray(self.sigma), T)
+        regret = self._decay_regret(problem.constants.loss_gradient_bound, T)
+        return {REGRET: regret, **self._violation(problem, travel, T)}
 
-    def _fixed_constraint(self, problem: Problem, T: FloatArray, limited: FloatArray) -> Mapping[str, FloatArray]:
-        """Return the bound (d) of `docs/proofs/hedged_cuts.md`, for a fixed g."""
-        c, g = problem.constants, problem.constraint
-        first = max(float(np.max(g.values(self._start[0]))), 0.0)
-        unit = TOLERANCE * self._joint_bound(problem) * c.diameter
-        violation = first + unit * (1 + np.log(np.maximum(T, 1))) + c.constraint_bound * limited
-        squared = first**2 + unit**2 * np.pi**2 / 6 + c.constraint_bound**2 * limited
-        return {HARD: violation, LONG_TERM: violation, SQUARED: squared}
+    def _decay_regret(self, gradient_bound: Hyper, T: FloatArray) -> FloatArray:
+        """Return the regret of steps 1/(σt) on σ-strongly convex losses."""
+        return np.asarray(
+            np.asarray(gradient_bound) ** 2 / (2 * np.asarray(self.sigma)) * (1 + np.log(np.maximum(T, 1)))
+        )
 
-    def _joint_bound(self, problem: Problem) -> float:
-        """Return L with ‖Σ_j v_j ∇g_j‖ ≤ L‖v‖."""
-        return problem.constants.constraint_gradient_bound if self.constraints == 1 else problem.joint_gradient_bound
+    def _violation(self, problem: Problem, travel: bounds.Travel, T: FloatArray) -> Mapping[str, FloatArray]:
+        L, shared = bounds.joint_bound(problem, self.constraints), self.curved and len(self.factors) > 0
+        bank = self.totals_kept > 0
+        return bounds.violation_bounds(problem, L, self.experts, travel, T, path=self.path, shared=shared, bank=bank)
 
     @cached_property
     def _start(self) -> tuple[FloatArray, ...]:
         """The centre of B, cut until it satisfies a known g. In a tuple, as an array field is one value per learner."""
-        B, g = self.enclosing_set, self.known
-        x = np.asarray(B.centre, dtype=np.float64)
-        for _ in range(0 if g is None else START_CUTS):
-            excess, normal = g.squared_excess(x)  # type: ignore[union-attr]
-            square = max(float(normal @ normal), np.finfo(np.float64).tiny)
-            if excess**2 <= square * (ROUNDING * B.diameter) ** 2:
-                break
-            x = B.project(x - excess / square * normal)
-        return (x,)
+        x = np.asarray(self.enclosing_set.centre, dtype=np.float64)
+        return (x if self.known is None else cut_point(self.known, self.enclosing_set, x, START_CUTS),)
 
     @cached_property
     def _cuts_each_point(self) -> bool:
@@ -394,7 +346,8 @@ class HedgedCuts(Learner[HedgedCutsState]):
         return HedgedCutsState(xp.asarray(1, dtype=xp.int64), x, experts, memory, zero, zero, totals, zero)
 
     def update(self, state: HedgedCutsState, feedback: Feedback) -> HedgedCutsState:
-        x, gradient = state.x, feedback.loss_gradient
+        x, over = state.x, self.enclosing_set
+        gradient = over.tangent(feedback.loss_gradient)
         square = dots(gradient, gradient)
         square_sum = state.square_sum + square
         divisor = clamp_to_divisor(square_sum)  # while S is 0 so is the gradient, and any step will do
@@ -407,10 +360,12 @@ class HedgedCuts(Learner[HedgedCutsState]):
         y = x + self._stepped(away, state.round, divisor, gradient)
         cutter = self._cutter(x, totals, feedback)
         if self.known is None:
-            y = self._cut(y, cutter)
+            y = cut_times(y, cutter, over, self.cuts)
         else:
-            y, unfinished = self._cut_until_satisfied(y, cutter, totals, weights, as_float(state.round, x))
-            limited = limited + unfinished
+            tolerance = TOLERANCE * over.diameter / as_float(state.round, x) ** 0.5
+            at = (lambda _: cutter) if self.known.is_affine else self._cutter_of_mixture(weights, totals)
+            y, unfinished = cut_until(y, cutter, at, partial(_weighted, weights), tolerance, over, self.cuts)
+            limited = limited + as_float(unfinished, y)
         experts = _experts_last(y)
         return HedgedCutsState(
             round=state.round + 1,
@@ -425,8 +380,9 @@ class HedgedCuts(Learner[HedgedCutsState]):
 
     def move(self, experts: Array, t: Array, square_sum: Array, x: Array, totals: Array, feedback: Feedback) -> Array:
         """Return the experts (..., K, d) after round t, for learners that mix them with others."""
-        away = self._stepped(_experts_first(experts) - x, t, square_sum, feedback.loss_gradient)
-        return _experts_last(self._cut(x + away, self._cutter(x, totals, feedback)))
+        gradient = self.enclosing_set.tangent(feedback.loss_gradient)
+        away = self._stepped(_experts_first(experts) - x, t, square_sum, gradient)
+        return _experts_last(cut_times(x + away, self._cutter(x, totals, feedback), self.enclosing_set, self.cuts))
 
     def _stepped(self, away: Array, t: Array, square_sum: Array, gradient: Array) -> Array:
         """Return the experts' positions relative to x after a step of each, from those before it, experts first."""
@@ -460,49 +416,17 @@ class HedgedCuts(Learner[HedgedCutsState]):
             value = feedback.constraint
             if totals.shape[-1]:
                 value = self.relax(value[..., None], totals)[..., 0]
-            return cut_by_one(x, value, feedback.constraint_gradient)
+            return cut_by_one(x, value, self.enclosing_set.tangent(feedback.constraint_gradient))
         if self._cuts_each_point:
-            return cut_by_affine(self.known, x)  # type: ignore[arg-type]
+            return cut_by_affine(self.known, x, self.enclosing_set)  # type: ignore[arg-type]
         values, pullback, pushforward = feedback.constraint_values, feedback.pullback, feedback.pushforward
         assert pullback is not None  # `require` checks both
         assert pushforward is not None
-        return cut_jointly(x, self.relax(values, totals), pullback, pushforward)
+        return cut_jointly(x, self.relax(values, totals), pullback, pushforward, self.enclosing_set)
 
-    def _cut(self, y: Array, cutter: Cutter) -> Array:
-        """Cut the points `cuts` times, each time followed by the projection onto B."""
-        for i in range(self.cuts):
-            cut = cutter(y)
-            if i > 0 and all_below_if_concrete(cut.distance(), ROUNDING * self.enclosing_set.diameter):
-                break  # this cut would move nothing, and so would those after it
-            y = self.enclosing_set.project(cut.project(y))
-        return y
-
-    def _cut_until_satisfied(
-        self, y: Array, cutter: Cutter, totals: Array, weights: Array | None, t: Array
-    ) -> tuple[Array, Array]:
-        """Cut by a known g until the mixture satisfies it up to the tolerance; return also whether it does not."""
-        g, project, diameter = self.known, self.enclosing_set.project, self.enclosing_set.diameter
-        assert g is not None  # the caller checks it
-        tolerance = TOLERANCE * diameter / t
-
-        def look(y: Array) -> tuple[Any, Array]:
-            """Return the cut of the points, and whether it is still needed."""
-            here = cutter if g.is_affine else self._cutter_at(_mixture(weights, _experts_last(y)), totals)
-            cut = here(y)
-            return cut, _weighted(weights, cut.distance()) > tolerance
-
-        def step(loop: tuple[Any, ...]) -> tuple[Any, ...]:
-            y, outside, last, cut, needed = loop
-            outside = cut.project_within(y, last.active_normal(outside, y, ROUNDING * diameter))
-            y = where_rows(needed, project(outside), y)
-            return y, outside, cut, *look(y)
-
-        first = cutter(y)
-        outside = first.project(y)
-        inside = project(outside)
-        start = (inside, outside, first, *look(inside))
-        loop = repeat_while(lambda loop: any_true(loop[-1]), step, start, self.cuts - 1, y)
-        return loop[0], as_float(loop[-1], y)
+    def _cutter_of_mixture(self, weights: Array | None, totals: Array) -> Callable[[Array], Cutter]:
+        """Return the map from the points to the cuts by the known g linearised at their mixture."""
+        return lambda y: self._cutter_at(_mixture(weights, _experts_last(y)), totals)
 
     def _cutter_at(self, x: Array, totals: Array) -> Cutter:
         """Return the cuts by the known g linearised at a point that is not played."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,9 +10,8 @@ from longterm._arrays import Array, FloatArray, as_column, clamp_to_divisor, dot
 from longterm.learners.tracker import Tracker, copies
 
 
-@dataclass(frozen=True, eq=False)
 class HedgedRestarts(Tracker):
-    """Leaders restarted every 1, 2, 4, … rounds, mixed by AdaHedge with a fixed share.
+    """Leaders restarted every 1, 2, 4, … rounds, mixed by AdaHedge with a fixed share. The rule does not read G'.
 
     Level k of N = ⌊log₂ T⌋ + 1 has blocks of n = 2^k rounds. It starts each at x°, the mixture of all levels then, and
     follows the leader of the block: x^k = Π(x° − (Δ/√S) Σ d), S = Σ ‖d‖² over the block so far. With
@@ -26,20 +24,8 @@ class HedgedRestarts(Tracker):
         to any one of them:               Σ_t ⟨d_t, x_t − x^k_t⟩     ≤ 2Γ_T,   Γ_T ≤ √(C/4) Δ√S_T + (⅔C + 1) Δ max‖d_t‖
         to levels that change M times:    Σ_t ⟨d_t, x_t − x^{k_t}_t⟩ ≤ (2 + M/2) Γ_T
 
-    So it is no worse than these restarts with the best period 2^k in hindsight, plus 2Γ_T = Õ(√T).
-    Proof: `docs/proofs/drift.md`.
     Against paths: blocks of n rounds, u fixed in each: ⌈T/n⌉ 5.34 G'Δ√n + G' n P + 2Γ_T for every n = 2^k.
-
-    Parameters
-    ----------
-    enclosing_set : Set
-        B.
-    gradient_bound : float
-        G', for `dynamic_regret`. The rule does not read it.
-    horizon : int
-        T, the number of rounds it is made for.
-    projection : callable, optional
-        The projection onto a smaller set that the comparator lies in.
+    Proof: `docs/proofs/drift.md`.
     """
 
     @property

@@ -21,17 +21,17 @@ from longterm.learners.feedback import Feedback
 class HintModel(ABC):
     """A forecaster of the next gradient. Its memory is one array."""
 
-    @abstractmethod
     def start(self, x: Array) -> Array:
-        """Return the memory before round 1, for decisions of this shape."""
+        """Return the memory before round 1, for decisions of this shape. Unless defined, nothing is remembered."""
+        return namespace(x).zeros_like(x[..., :1])
 
     @abstractmethod
     def predict(self, memory: Array, t: Array, x: Array) -> Array:
         """Return m_t, shaped as x is."""
 
-    @abstractmethod
     def update(self, memory: Array, t: Array, gradient: Array) -> Array:
         """Return the memory after ∇f_t(x_t)."""
+        return memory
 
     def following(self, memory: Array, t: Array, feedback: Feedback) -> tuple[Array, Array]:
         """Return the memory after round t, and m_{t+1}: the feedback's hint if it has one."""
@@ -45,14 +45,8 @@ class HintModel(ABC):
 class NoHint(HintModel):
     """The forecast m_t = 0, unless the feedback has a hint."""
 
-    def start(self, x: Array) -> Array:
-        return namespace(x).zeros_like(x[..., :1])
-
     def predict(self, memory: Array, t: Array, x: Array) -> Array:
         return namespace(x).zeros_like(x)
-
-    def update(self, memory: Array, t: Array, gradient: Array) -> Array:
-        return memory
 
 
 @dataclass(frozen=True)
@@ -77,17 +71,6 @@ class Seasonal(HintModel):
     ----------
     period : int
         The rounds of a season, 24 for the hours of a day.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from longterm.learners import Seasonal
-    >>> model = Seasonal(2)
-    >>> memory = model.start(np.zeros(1))
-    >>> for t, gradient in ((1, [5.0]), (2, [7.0])):
-    ...     memory = model.update(memory, np.asarray(t), np.array(gradient))
-    >>> model.predict(memory, np.asarray(3), np.zeros(1)), model.predict(memory, np.asarray(4), np.zeros(1))
-    (array([5.]), array([7.]))
     """
 
     period: int
@@ -130,13 +113,7 @@ class GivenHints(HintModel):
             raise InputError("table", f"has shape {table.shape}, or numbers that are not", "Give one row a round")
         validate.set_frozen(self, table=validate.frozen(np.concatenate([table, np.zeros((1, table.shape[1]))])))
 
-    def start(self, x: Array) -> Array:
-        return namespace(x).zeros_like(x[..., :1])
-
     def predict(self, memory: Array, t: Array, x: Array) -> Array:
         xp, rows = namespace(x), np.asarray(self.table)
         index = xp.minimum(t - 1, xp.asarray(len(rows) - 1, dtype=t.dtype))
         return rows_at(like(rows, x), index) + 0 * x
-
-    def update(self, memory: Array, t: Array, gradient: Array) -> Array:
-        return memory

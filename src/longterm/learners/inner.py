@@ -31,9 +31,9 @@ class Inner(PerLearner, ABC):
         """Return x_1, given the centre of B."""
         return x
 
-    @abstractmethod
     def memory(self, x: Array) -> Array:
-        """Return the memory before round 1, for decisions of this shape."""
+        """Return the memory before round 1, for decisions of this shape; one sum a learner unless a rule has more."""
+        return namespace(x).zeros_like(x[..., 0])
 
     @abstractmethod
     def step(self, x: Array, memory: Array, gradient: Array, t: Array, weight: Array = 0.0) -> tuple[Array, Array]:
@@ -59,16 +59,6 @@ class AdaGradNorm(AdaptiveInner):
         B.
     offset : float
         The o of the steps.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from longterm.learners import AdaGradNorm
-    >>> from longterm.sets import Ball
-    >>> rule, x = AdaGradNorm(Ball(1, radius=2.0)), np.zeros(1)
-    >>> x, memory = rule.step(x, rule.memory(x), np.array([3.0]), np.asarray(1))
-    >>> x, float(memory)  # −4/√2 is outside the ball
-    (array([-2.]), 9.0)
     """
 
     enclosing_set: Set
@@ -79,9 +69,6 @@ class AdaGradNorm(AdaptiveInner):
         offset = validate.non_negative_scalar("offset", self.offset)
         validate.set_frozen(self, constant=2**0.5 * self.enclosing_set.diameter, offset=offset)
 
-    def memory(self, x: Array) -> Array:
-        return namespace(x).zeros_like(x[..., 0])
-
     def step(self, x: Array, memory: Array, gradient: Array, t: Array, weight: Array = 0.0) -> tuple[Array, Array]:
         squares = memory + dot(gradient, gradient)
         eta = self.enclosing_set.diameter / 2**0.5 / _root_or_one(self.offset + squares)
@@ -91,8 +78,6 @@ class AdaGradNorm(AdaptiveInner):
 @dataclass(frozen=True, eq=False)
 class AdaGradDiagonal(AdaptiveInner):
     """AdaGrad for each coordinate of a box by itself, with the widths w_i of the box: C = √2 ‖w‖ = √2 Δ.
-
-    In coordinate i the regret is at most √2 w_i √(Σ d_{t,i}²). Their sum is bounded by Cauchy's inequality.
 
     Parameters
     ----------
@@ -148,9 +133,6 @@ class StronglyConvexOGD(Inner):
     def __post_init__(self) -> None:
         validate.validate_fields(self, validate.positive, "strong_convexity")
         validate.validate_fields(self, validate.non_negative, "damping")
-
-    def memory(self, x: Array) -> Array:
-        return namespace(x).zeros_like(x[..., 0])
 
     def step(self, x: Array, memory: Array, gradient: Array, t: Array, weight: Array = 0.0) -> tuple[Array, Array]:
         xp, squares = namespace(x), memory + weight**2

@@ -5,41 +5,36 @@ With g_t = max_j g_{t,j} and both steps from (x_t, λ_t):
     x_{t+1,i} ∝ x_{t,i} exp( −η ( ∂_i f_t(x_t) + λ_t ∂_i g_t(x_t) ) )        x_1 = (1/d, …, 1/d)
     λ_{t+1}   = [ λ_t + μ ( g_t(x_t) − θ λ_t ) ]₊                           λ_1 = 0
 
-The article maximises rewards under ⟨c_t, x⟩ ≥ c_0: here the cost is minus the reward and g_t(x) = c_0 − ⟨c_t, x⟩. It
-has μ = η and calls θ δ. The state holds logarithms of the weights, so that no weight underflows.
+The article has μ = η and calls θ δ. The state holds logarithms of the weights, so that no weight underflows.
 
-Steps (`docs/proofs/derivations.md`): let R_f and R_g bound the spreads max_i ∂_i − min_i ∂_i of the gradients of f_t
-and g_t. The proof needs ηR_g²/4 + μθ² ≤ θ/2. `for_problem` takes η = μ = √( ln d / (T (R_f²/4 + D²)) ), at most
-1/(2R_g), and θ the smallest root of the equality, about ηR_g²/2.
-A spread is at most √2 times the Euclidean G. That is the default, because G is derived and checked in the loop. For
-entries in [0, 1] give ``loss_spread=1.0``, which saves a factor of up to √(2d). `tell` checks such a promise, the loop
-does not.
+Steps: let R_f and R_g bound the spreads max_i ∂_i − min_i ∂_i of the gradients of f_t and g_t. The proof needs
+ηR_g²/4 + μθ² ≤ θ/2. `for_problem` takes η = μ = √( ln d / (T (R_f²/4 + D²)) ), at most 1/(2R_g), and θ the smallest
+root, about ηR_g²/2. A spread is at most √2 G, the default. For entries in [0, 1] give ``loss_spread=1.0``, which saves
+a factor of up to √(2d). `tell` checks such a promise, the loop does not.
 Needs: a horizon, and the simplex with total 1 for B. Losses and constraints may be any convex ones, fixed or changing.
-Guarantees: O(√(T ln d)) regret and O(T^{3/4}) for Σ g_t(x_t), against every x* with g_t(x*) ≤ 0 in all rounds.
-θ must fall with T like η. A θ that does not can have linear violation, because λ_t ≤ D/θ is then too small
-(`tests/learners/test_lewa.py`).
+Guarantees: `theorem`, against every x* with g_t(x*) ≤ 0 in all rounds (`docs/proofs/derivations.md`). θ must fall with
+T like η: a constant θ can have linear violation.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import ROUNDING, Array, FloatArray, as_column, float_dtype, namespace, resolution, to_numpy
-from longterm._validate import Hyper
+from longterm._arrays import ROUNDING, Array, as_column, namespace, resolution, to_numpy
 from longterm.errors import BrokenBoundError, InputError
-from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
 from longterm.learners.feedback_check import OnBrokenBound, raise_or_warn
+from longterm.learners.made_for import ScheduledLearner
 from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Set, Simplex
-from longterm.theory.bounds import REGRET, SIGNED, NoTheoremError, horizons_of
+from longterm.theory.bounds import REGRET, SIGNED, BoundValues, NoTheoremError, Rounds, horizons_of
+from longterm.theory.paper import violation_bound
 from longterm.theory.schedules import ConstantSchedule
 
 
@@ -57,7 +52,7 @@ class LEWAState(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class LEWA(Learner[LEWAState]):
+class LEWA(ScheduledLearner[LEWAState]):
     """Exponential weights with a multiplier.
 
     Parameters
@@ -72,19 +67,13 @@ class LEWA(Learner[LEWAState]):
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm import Problem, run
-    >>> from longterm.constraints import Affine
-    >>> from longterm.learners import LEWA
-    >>> from longterm.losses import Linear
-    >>> from longterm.sets import Simplex
-    >>> from longterm.streams import Replay
-    >>> # Expert 0 never errs, but at most half of the weight may rest on it.
-    >>> problem = Problem(Simplex(3), Linear(3, 2**0.5), Affine([[1.0, 0.0, 0.0]], [0.5]))
-    >>> learner = LEWA.for_problem(problem, horizon=3000, loss_spread=1.0, constraint_spread=1.0)
-    >>> trace = run(problem, learner, Replay([np.tile([0.0, 1.0, 1.0], (3000, 1))]))
-    >>> # The best allowed decision loses 1500 in 3000 rounds.
-    >>> trace.cumulative_loss[-1].round(1), trace.signed_violation[-1].round(1)
-    (np.float64(1438.9), np.float64(61.1))
+    >>> import longterm as lt
+    >>> half = lt.constraints.Affine([[1.0, 0.0, 0.0]], [0.5])  # at most half of the weight on expert 0, who never errs
+    >>> problem = lt.Problem(lt.sets.Simplex(3), lt.losses.Linear(3, 2**0.5), half)
+    >>> learner = lt.learners.LEWA.for_problem(problem, horizon=3000, loss_spread=1.0, constraint_spread=1.0)
+    >>> trace = lt.run(problem, learner, lt.streams.Replay([np.tile([0.0, 1.0, 1.0], (3000, 1))]))
+    >>> float(trace.cumulative_loss[-1].round(1)), float(trace.signed_violation[-1].round(1))  # the best loses 1500
+    (1438.9, 61.1)
     """
 
     enclosing_set: Set
@@ -99,8 +88,7 @@ class LEWA(Learner[LEWAState]):
 
     def __post_init__(self) -> None:
         _require_weights(self.enclosing_set)
-        for name in ("loss_spread", "constraint_spread"):
-            validate.positive_scalar(name, getattr(self, name))
+        validate.validate_fields(self, validate.positive_scalar, "loss_spread", "constraint_spread")
 
     @classmethod
     def for_problem(
@@ -115,10 +103,6 @@ class LEWA(Learner[LEWAState]):
 
         Parameters
         ----------
-        problem : Problem
-            On the simplex with total 1.
-        horizon : int
-            T, the number of rounds.
         loss_spread, constraint_spread : float, optional
             R_f and R_g, bounds on max_i ∂_i − min_i ∂_i; √2 times the bounds on the gradients' lengths unless given.
         """
@@ -132,36 +116,24 @@ class LEWA(Learner[LEWAState]):
         schedule = ConstantSchedule(float(theta), float(eta), float(eta), gradient_bound=c.gradient_bound)
         return cls(problem.enclosing_set, schedule, R_f, R_g)
 
-    @property
-    def gradient_bound(self) -> Hyper | None:
-        return self.schedule.gradient_bound
-
-    @property
-    def strong_convexity(self) -> Hyper:
-        return self.schedule.strong_convexity
-
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+    def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return the bounds for steps with ηR_g²/4 + μθ² ≤ θ/2 and any x* with g_t(x*) ≤ 0 in every round.
 
             Σ f_t(x_t) − f_t(x*) ≤ P = ln d/η + ηT R_f²/4 + μT D²
             Σ g_t(x_t)           ≤ √( 2 (θ(T − 1) + 1/μ) (P + F T) )
 
-        R_f and R_g are the learner's spreads, D and F the problem's constants (`docs/proofs/derivations.md`).
+        R_f and R_g are the learner's spreads.
         """
-        theta, eta, mu = (np.asarray(getattr(self.schedule, name)) for name in ("theta", "eta", "mu"))
+        theta, eta, mu = self.schedule.at(np.asarray(1), np.zeros(1))
         if np.any(eta * self.constraint_spread**2 / 4 + mu * theta**2 - theta / 2 > ROUNDING * theta):
             remedy = "Use LEWA.for_problem, a smaller η, or a θ near ηR_g²/2"
             raise NoTheoremError("its steps break ηR_g²/4 + μθ² ≤ θ/2", remedy)
         T, c, d = horizons_of(rounds, self.batch_shape), problem.constants, self.enclosing_set.dimension
         regret = np.log(d) / eta + eta * T * self.loss_spread**2 / 4 + mu * T * c.constraint_bound**2
-        weight = theta * (T - 1) + 1 / mu
-        return {REGRET: regret, SIGNED: np.sqrt(2 * weight * (regret + c.loss_range * T))}
+        return {REGRET: regret, SIGNED: violation_bound(theta * (T - 1) + 1 / mu, regret, c, T)}
 
-    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> LEWAState:
-        shape = np.broadcast_shapes(batch_shape, self.batch_shape)
-        d = self.enclosing_set.dimension
-        log_x = xp.full((*shape, d), -float(np.log(d)), dtype=float_dtype(xp, dtype))
-        return LEWAState(xp.asarray(1, dtype=xp.int64), log_x, xp.zeros(shape, dtype=log_x.dtype))
+    def first_state(self, t: Array, x: Array) -> LEWAState:
+        return LEWAState(t, namespace(x).log(x), namespace(x).zeros(x.shape[:-1], dtype=x.dtype))
 
     def require(self, feedback: Feedback, x: Array, t: int | None, on_broken_bound: OnBrokenBound) -> None:
         for name, bound in (("loss", self.loss_spread), ("constraint", self.constraint_spread)):
@@ -184,10 +156,6 @@ class LEWA(Learner[LEWAState]):
             log_x=moved - xp.log(xp.sum(xp.exp(moved), axis=-1, keepdims=True)),
             multiplier=xp.maximum(state.multiplier + mu * ascent, 0.0),
         )
-
-    def report(self, state: LEWAState) -> dict[str, Array]:
-        theta, eta, mu = self.schedule.at(state.round, state.log_x)
-        return {"multiplier": state.multiplier, "theta": theta, "eta": eta, "mu": mu}
 
 
 def _require_weights(over: Set) -> None:

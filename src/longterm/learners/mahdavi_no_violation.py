@@ -1,21 +1,12 @@
 """Convex OGD without violation (Mahdavi, Jin, Yang 2012, Theorem 8, corrected): one multiplier, on g + γ.
 
-With γ = b T^{−1/4} ≤ b the square in the λ-step is split in three, (g + γ − ηδλ)² ≤ 3 (D² + b² + η²δ²λ²), and
+    a = r √(2G² + 3 (D² + b²)),   η = r²/(a √T),   δ = 4G²,   b = 2 √( F (δ r²/a + a/r²) ),   γ = b T^{−1/4}
 
-    a = r √(2G² + 3 (D² + b²)),   η = r²/(a √T),   δ = 4G²,   b = 2 √( F (δ r²/a + a/r²) )
-
-give a regret on g + γ of at most a √T. Where F T ≥ a √T,
-
-    Σ (g(x_t) + γ) ≤ √( 2 · 2 F T · √T (δ r²/a + a/r²) ) = b T^{3/4} = γ T,     so Σ g(x_t) ≤ 0.
-
-The terms in λ_t² cancel where δ ≥ 2G² + 3δ²η², which for δ = 4G² is 24 G² η² ≤ 1. (The article prints a = 2R/√(…),
-with which η = R²/(a√T) does not give a √T.)
-
-a and b define each other. Eliminating b leaves a³ − 12 F a² − r² (2G² + 3D²) a − 48 F G² r⁴ = 0, whose coefficients
-change sign once: it has exactly one positive root.
+a and b define each other: a is the only positive root of a³ − 12 F a² − r² (2G² + 3D²) a − 48 F G² r⁴ = 0. (The article
+prints a = 2R/√(…), with which η = R²/(a√T) does not give a √T.)
 Needs: the horizon T, and a Slater point with slack ε > γ.
-Guarantees: Lemma 5 on g + γ in every round (`tightened`). At the horizon it is at most 0 where the assumptions hold,
-since (D + γ)² ≤ 3 (D² + b²).
+Guarantees: Lemma 5 on g + γ in every round (`tightened`). At the horizon Σ g(x_t) ≤ 0 where the assumptions hold.
+Proof: `docs/proofs/theory.md`, "Margins".
 """
 
 from __future__ import annotations
@@ -27,8 +18,9 @@ import numpy as np
 
 from longterm import _validate as validate
 from longterm.learners.mahdavi_ogd import MahdaviOGD
+from longterm.learners.margins import ConstantMargin
 from longterm.learners.needs import Need
-from longterm.learners.tightened import ConstantMargin, Tightened, slater_point_for
+from longterm.learners.tightened import Tightened, slater_point_for
 from longterm.problems import Problem
 from longterm.theory.bounds import REGRET, SIGNED
 from longterm.theory.facts import Assumption, Constants
@@ -46,15 +38,11 @@ class FixedPoint(NamedTuple):
 def fixed_point(constants: Constants) -> FixedPoint:
     """Return the only a and b that satisfy both equations.
 
-    Examples
-    --------
     >>> from longterm.problems import two_dimensional
     >>> from longterm.learners.mahdavi_no_violation import fixed_point
     >>> a, b = fixed_point(two_dimensional().constants)
     >>> round(a, 6), round((8 + 3 * (1.25**2 + b**2)) ** 0.5, 6)
     (25.114029, 25.114029)
-    >>> round(b, 6), round(2 * (2 * (16 / a + a)) ** 0.5, 6)
-    (14.353013, 14.353013)
     """
     r, G, D, F = constants.radius, constants.gradient_bound, constants.constraint_bound, constants.loss_range
     roots = np.roots([1.0, -12 * F, -(r**2) * (2 * G**2 + 3 * D**2), -48 * F * G**2 * r**4])
@@ -67,9 +55,8 @@ class NoViolationMahdaviOGD(Tightened):
 
     Examples
     --------
-    >>> from longterm.learners import NoViolationMahdaviOGD
-    >>> from longterm.problems import two_dimensional
-    >>> learner = NoViolationMahdaviOGD.for_problem(two_dimensional(), horizon=100_000)
+    >>> import longterm as lt
+    >>> learner = lt.learners.NoViolationMahdaviOGD.for_problem(lt.problems.two_dimensional(), horizon=100_000)
     >>> round(learner.margin.gamma, 3), [assumption.holds for assumption in learner.assumptions]
     (0.807, [True, True, True, True])
     """
@@ -90,10 +77,6 @@ class NoViolationMahdaviOGD(Tightened):
 
         Parameters
         ----------
-        problem : Problem
-            The problem to play.
-        horizon : int
-            T, the number of rounds.
         slater : SlaterPoint, optional
             Unless given, the problem's, or one that is searched for.
         """

@@ -10,14 +10,11 @@ Steps, from Theorem 4, with r = max ‖x_1 − x‖ over B (the article's R) and
 
     a = r √((m + 1) G² + 2 m D²),   η = r²/(a √T),   δ ≥ (m + 1) G² + 2 δ² η².
 
-The article asks for δ ≥ (m + 1) G² + 2 m δ² η². Its m is not needed: the proof bounds ‖g(x_t) − ηδλ_t‖² ≤
-2 ‖g(x_t)‖² + 2 η²δ² ‖λ_t‖², and only the first norm grows with m. A real δ exists if and only if 8 (m + 1) G² η² ≤ 1;
-the article prints 2√2 η (m + 1) ≤ 1, without G.
-
+The article asks for δ ≥ (m + 1) G² + 2 m δ² η², with an m that is not needed. A real δ exists if and only if
+8 (m + 1) G² η² ≤ 1; the article prints 2√2 η (m + 1) ≤ 1, without G.
 Needs: the horizon T; value and one subgradient of f_t and of each g_j (or of their maximum) at x_t.
-Guarantees: Theorem 4 of the article, corrected. With a multiplier each it bounds every Σ_t g_j(x_t), with one
-Σ_t max_j g_j(x_t), which is more. The proof uses the comparator only through λ_t · g_t(x*) ≤ 0, so constraints may
-change from round to round. Proof: `docs/proofs/derivations.md`.
+Guarantees: Theorem 4 of the article, corrected, also for g_t that change. A multiplier each bounds every Σ_t g_j(x_t),
+one bounds Σ_t max_j g_j(x_t), which is more. Proof: `docs/proofs/derivations.md`.
 """
 
 from __future__ import annotations
@@ -68,14 +65,7 @@ def twice(need: float, eta: float) -> float:
 
 
 def tuned_steps(constants: Constants, horizon: int, count: int, delta: DeltaRule) -> ConstantSchedule:
-    """Return θ = ηδ, η and μ = η for `count` multipliers and `horizon` rounds.
-
-    >>> from longterm.problems import two_dimensional
-    >>> from longterm.learners.mahdavi_ogd import smallest_root, tuned_steps
-    >>> steps = tuned_steps(two_dimensional().constants, 1000, 1, smallest_root)
-    >>> round(steps.eta, 6), round(steps.theta / steps.eta, 6)
-    (0.009481, 8.011539)
-    """
+    """Return θ = ηδ, η and μ = η for `count` multipliers and `horizon` rounds."""
     T, r, G = validate.dimension("horizon", horizon), constants.radius, constants.gradient_bound
     eta = r**2 / (regret_factor(constants, count) * np.sqrt(T))
     try:
@@ -109,15 +99,11 @@ class MahdaviOGD(AOGD):
 
     Examples
     --------
-    >>> from longterm import run
     >>> from longterm.learners import MahdaviOGD
     >>> from longterm.problems import doubly_stochastic
-    >>> from longterm.streams import RandomPermutations
-    >>> problem = doubly_stochastic(3)
-    >>> vector = MahdaviOGD.for_problem(problem, horizon=100, multipliers="each")
-    >>> aggregate = MahdaviOGD.for_problem(problem, horizon=100)
-    >>> [run(problem, learner, RandomPermutations(3), 100).state.multiplier.shape for learner in (vector, aggregate)]
-    [(21,), ()]
+    >>> learner = MahdaviOGD.for_problem(doubly_stochastic(3), horizon=100, multipliers="each")
+    >>> learner.init().multiplier.shape
+    (21,)
     """
 
     schedule: ConstantSchedule
@@ -143,14 +129,10 @@ class MahdaviOGD(AOGD):
 
         Parameters
         ----------
-        problem : Problem
-            The problem to play.
-        horizon : int
-            T, the number of rounds.
         multipliers : {"one", "each", "paper"}
-            One for max_j g_j, so m = 1 in Theorem 4, or one for each of the m constraints. "paper" is the "Convex OGD"
-            that the figures of Jenatton et al. (2016) are consistent with: one multiplier, but steps made for all m
-            constraints (96 on their 8 × 8 matrices) with δ = 2 (m + 1) G². Its steps are several times too small.
+            One for max_j g_j, with m = 1 in Theorem 4, or one for each of the m constraints. "paper" is the one that
+            the figures of Jenatton et al. (2016) are consistent with: one multiplier, but steps made for all m
+            constraints with δ = 2 (m + 1) G². Its steps are several times too small.
         delta : {"smallest root", "twice"}
             δ: the smallest that Theorem 4 allows, or 2 (m + 1) G².
         constraint_bound : {"exact", "paper"} or float
@@ -175,7 +157,7 @@ class MahdaviOGD(AOGD):
     def assumptions(self) -> tuple[Assumption, ...]:
         if self.gradient_bound is None:
             return ()
-        theta, eta, mu = (np.asarray(step) for step in (self.schedule.theta, self.schedule.eta, self.schedule.mu))
+        theta, eta, mu = self.schedule.at(np.asarray(1), np.zeros(1))
         asked = eta * (self.duals.count + 1) * np.asarray(self.gradient_bound) ** 2 + 2 * mu * theta**2
         statement = "(m + 1)G²η + 2μθ² ≤ θ (with μ = η and θ = ηδ: (m + 1)G² + 2δ²η² ≤ δ)"
         return (Assumption.worst(statement, asked, theta, "Give a longer horizon, or a larger δ"),)
@@ -189,13 +171,6 @@ def papers_constraint_bound(problem: Problem) -> float:
     """Return the D that the A-OGD paper states for its two experiments: one too small, one larger than needed.
 
     √p on p × p doubly-stochastic matrices (true: p + 1), √d R + R²/2 under a budget (true: max(ρ, (√d − 1) R)).
-
-    Examples
-    --------
-    >>> from longterm.problems import doubly_stochastic
-    >>> from longterm.learners.mahdavi_ogd import papers_constraint_bound
-    >>> papers_constraint_bound(doubly_stochastic(4)), doubly_stochastic(4).constants.constraint_bound
-    (2.0, 5.0)
     """
     constraint, R = problem.constraint, problem.constants.radius
     if isinstance(constraint, DoublyStochastic):

@@ -9,32 +9,30 @@ so it needs no f_t. The second takes the gradients found there:
 z_1 = centre of B, μ_1 = 0. Steps of Theorem 12: η = T^{−1/3}, δ = T^{−2/3}. Rows of any length are scaled to length 1,
 which changes g_j to g_j/‖a_j‖ for the learner. The trace records the problem's g_j.
 Needs: the horizon T; affine constraints that never change, because they are used before the round.
-Assumes: 2η²(σ_max(A)² + δ²η²) ≤ 1, reported by `assumptions`. On 8 × 8 doubly-stochastic matrices σ_max² = 5 and
-T ≥ 32 suffices, where the article asks for T ≥ 164 (m + 1)³ = 1.5·10⁸.
-Guarantees: Theorem 12 of the article, proved again and corrected (`docs/proofs/derivations.md`). Neither D nor m
-enters.
+Assumes: 2η²(σ_max(A)² + δ²η²) ≤ 1, reported by `assumptions`. The article asks for T ≥ 164 (m + 1)³, far more.
+Guarantees: Theorem 12 of the article, proved again and corrected (`docs/proofs/derivations.md`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_column, namespace
 from longterm.constraints import Affine
 from longterm.errors import InputError
-from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
+from longterm.learners.made_for import ScheduledLearner
 from longterm.learners.needs import Need, require_needs
 from longterm.problems import Problem
 from longterm.sets import Set
-from longterm.theory.bounds import LONG_TERM, REGRET, NoTheoremError, horizons_of
+from longterm.theory.bounds import LONG_TERM, REGRET, BoundValues, NoTheoremError, Rounds, horizons_of
 from longterm.theory.facts import Assumption, Constants
+from longterm.theory.paper import violation_bound
 from longterm.theory.schedules import ConstantSchedule
 
 
@@ -49,7 +47,7 @@ class MirrorProxState(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class MirrorProx(Learner[MirrorProxState]):
+class MirrorProx(ScheduledLearner[MirrorProxState]):
     """Mirror prox on an enclosing set and a polyhedron, with constant steps θ = δη, η, μ = η.
 
     Parameters
@@ -63,17 +61,10 @@ class MirrorProx(Learner[MirrorProxState]):
 
     Examples
     --------
-    >>> from longterm import run
-    >>> from longterm.learners import MirrorProx
-    >>> from longterm.problems import doubly_stochastic
-    >>> from longterm.streams import RandomPermutations
-    >>> problem = doubly_stochastic(3)
-    >>> learner = MirrorProx.for_problem(problem, horizon=1000)
+    >>> import longterm as lt
+    >>> learner = lt.learners.MirrorProx.for_problem(lt.problems.doubly_stochastic(3), horizon=1000)
     >>> print(*learner.assumptions)
     2η²(σ_max² + δ²η²) ≤ 1 holds (0.1 against 1)
-    >>> trace = run(problem, learner, RandomPermutations(3), 1000)
-    >>> round(float(trace.long_term_violation[-1]), 3)
-    2.112
     """
 
     enclosing_set: Set
@@ -87,17 +78,7 @@ class MirrorProx(Learner[MirrorProxState]):
 
     @classmethod
     def for_problem(cls, problem: Problem, *, horizon: int) -> MirrorProx:
-        """Make mirror prox of Mahdavi, Jin and Yang, for affine constraints and a known horizon.
-
-        Theorem 12: η = T^{−1/3}, δ = T^{−2/3}.
-
-        Parameters
-        ----------
-        problem : Problem
-            The problem to play.
-        horizon : int
-            T, the number of rounds.
-        """
+        """Make mirror prox of Mahdavi, Jin and Yang, for affine constraints and a known horizon."""
         T = validate.dimension("horizon", horizon)
         return cls(problem.enclosing_set, unit_rows(problem), mirror_prox_steps(T ** (-1 / 3), T ** (-2 / 3)))
 
@@ -112,51 +93,40 @@ class MirrorProx(Learner[MirrorProxState]):
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:
-        theta, eta = np.asarray(self.schedule.theta), np.asarray(self.schedule.eta)
-        largest = np.linalg.norm(self.polyhedron.matrix, 2)
-        value = 2 * eta**2 * (largest**2 + theta**2)
+        theta, eta, _ = self.schedule.at(np.asarray(1), np.zeros(1))
+        value = 2 * eta**2 * (np.linalg.norm(self.polyhedron.matrix, 2) ** 2 + theta**2)
         return (Assumption.worst("2η²(σ_max² + δ²η²) ≤ 1", value, 1.0, "Take a smaller η: a longer horizon"),)
 
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
-        """Return Theorem 12, corrected, for the steps of the learner, in every round of a run.
+    def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
+        """Return Theorem 12, corrected, in every round of a run: r² T^{1/3}/2 + G_f² T^{2/3} for the regret at T.
 
-        With η = T^{−1/3} and δ = T^{−2/3}, at T: r² T^{1/3}/2 + G_f² T^{2/3} for the regret. The bound on every
-        Σ_t g_j(x_t) is for the g_j of the problem: rows of length 1 are scaled back by the longest row, G_g.
+        The bound on every Σ_t g_j(x_t) is for the g_j of the problem: rows of length 1 are scaled back by G_g.
         """
         regret, root = self.bounds_in_unit_rows(problem.constants, rounds)
         return {REGRET: regret, LONG_TERM: root * problem.constants.constraint_gradient_bound}
 
-    def bounds_in_unit_rows(self, c: Constants, rounds: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:
+    def bounds_in_unit_rows(self, c: Constants, rounds: Rounds) -> tuple[FloatArray, FloatArray]:
         """Return 𝓡 and √(2 (θ T + 1/η)(𝓡 + F T)), for rows of length 1."""
         condition = self.assumptions[0]  # the proof needs this one alone
         if not condition.holds:
             raise NoTheoremError(str(condition), condition.remedy)
         T, theta, eta = horizons_of(rounds, self.batch_shape), self.schedule.theta, self.schedule.eta
         regret = c.radius**2 / (2 * eta) + eta * c.loss_gradient_bound**2 * T
-        return regret, np.sqrt(2 * (theta * T + 1 / eta) * (regret + c.loss_range * T))
+        return regret, violation_bound(theta * T + 1 / eta, regret, c, T)
 
-    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> MirrorProxState:
-        anchor = self.initial_x(batch_shape, xp, dtype)
-        multiplier = xp.zeros((*anchor.shape[:-1], self.polyhedron.count), dtype=anchor.dtype)
-        return self._extrapolate(xp.asarray(1, dtype=xp.int64), anchor, multiplier)
+    def first_state(self, t: Array, x: Array) -> MirrorProxState:
+        return self._extrapolate(t, x, namespace(x).zeros((*x.shape[:-1], self.polyhedron.count), dtype=x.dtype))
 
     def update(self, state: MirrorProxState, feedback: Feedback) -> MirrorProxState:
-        at_x = (state.x, state.multiplier)
-        anchor = self._step(state.round, state.anchor, self._descent(*at_x) + feedback.loss_gradient)
-        multiplier = self._dual_step(state.round, state.anchor_multiplier, *at_x)
+        descent = self.polyhedron.pullback(state.x, state.multiplier) + feedback.loss_gradient
+        anchor = self._step(state.round, state.anchor, descent)
+        multiplier = self._dual_step(state.round, state.anchor_multiplier, state.x, state.multiplier)
         return self._extrapolate(state.round + 1, anchor, multiplier)
-
-    def report(self, state: MirrorProxState) -> dict[str, Array]:
-        theta, eta, mu = self.schedule.at(state.round, state.x)
-        return {"multiplier": state.multiplier, "theta": theta, "eta": eta, "mu": mu}
 
     def _extrapolate(self, t: Array, anchor: Array, multiplier: Array) -> MirrorProxState:
         """Return the state of round t with (x_t, λ_t) from the anchor (z_t, μ_t)."""
-        x = self._step(t, anchor, self._descent(anchor, multiplier))
+        x = self._step(t, anchor, self.polyhedron.pullback(anchor, multiplier))
         return MirrorProxState(t, x, self._dual_step(t, multiplier, anchor, multiplier), anchor, multiplier)
-
-    def _descent(self, x: Array, multiplier: Array) -> Array:
-        return self.polyhedron.pullback(x, multiplier)
 
     def _step(self, t: Array, anchor: Array, descent: Array) -> Array:
         eta = self.schedule.at(t, anchor).eta

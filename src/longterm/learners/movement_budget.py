@@ -2,13 +2,13 @@
 
     x_{t+1} = Π_B( x_t − η ∇f_t(x_t) ),     η = min( Δ/√(T(G_f² + 2βG_f)), S/(G_fT) )
 
-A step moves by at most ηG_f, so Σ ‖x_{t+1} − x_t‖ ≤ S always holds. With a price β of movement, against
-u_t in B with path P, whose own movement is charged too:
+A step moves by at most ηG_f, so Σ ‖x_{t+1} − x_t‖ ≤ S always holds. With a price β of movement, against u_t in B with
+path P:
 
     Σ f_t(x_t) − f_t(u_t) + β Σ ‖x_{t+1} − x_t‖ ≤ (Δ²/2 + ΔP)/η + ηG_f²T/2 + βηG_fT
 
-For P = 0 this is Δ√(T(G_f² + 2βG_f)) if the budget S does not bind. A dead zone ν takes only (1 − ν/‖∇f_t‖)₊ of the
-step. It has no theorem here. The constraint is not used. For constraints, see `PathBudget` with `block`.
+A dead zone ν takes only (1 − ν/‖∇f_t‖)₊ of the step, without a theorem. The constraint is not used. For constraints,
+see `PathBudget` with `block`.
 """
 
 from __future__ import annotations
@@ -18,17 +18,16 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, as_column, clamp_to_divisor, like, namespace, norm
+from longterm._arrays import Array, as_column, clamp_to_divisor, like, namespace, norm
 from longterm._validate import Hyper
 from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
 from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Set
-from longterm.theory.bounds import REGRET, NoTheoremError, horizons_of
+from longterm.theory.bounds import REGRET, BoundValues, NoTheoremError, Rounds, horizons_of
 
 
 class MovementBudgetState(NamedTuple):
@@ -58,13 +57,10 @@ class MovementBudget(Learner[MovementBudgetState]):
 
     Examples
     --------
-    >>> from longterm import run
-    >>> from longterm.learners import MovementBudget
-    >>> from longterm.problems import two_dimensional
-    >>> from longterm.streams import NoisyTargets
-    >>> problem = two_dimensional()
-    >>> learner = MovementBudget.for_problem(problem, horizon=500, movement=2.0)
-    >>> bool(run(problem, learner, NoisyTargets([0.3, 0.2], 0.2), 500).state.moved <= 2.0)
+    >>> import longterm as lt
+    >>> problem = lt.problems.two_dimensional()
+    >>> learner = lt.learners.MovementBudget.for_problem(problem, horizon=500, movement=2.0)
+    >>> bool(lt.run(problem, learner, lt.streams.NoisyTargets([0.3, 0.2], 0.2), 500).state.moved <= 2.0)
     True
     """
 
@@ -100,10 +96,6 @@ class MovementBudget(Learner[MovementBudgetState]):
 
         Parameters
         ----------
-        problem : Problem
-            Gives B, Δ and G_f.
-        horizon : int
-            T.
         movement : float, optional
             S, which Σ ‖x_{t+1} − x_t‖ does not exceed. Left out, there is no budget.
         price : float
@@ -121,7 +113,7 @@ class MovementBudget(Learner[MovementBudgetState]):
             eta = min(eta, validate.positive_scalar("movement", movement) / (G * T))
         return cls(problem.enclosing_set, float(eta), beta, path, dead_zone)
 
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+    def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return the bound on the regret plus β times the movement."""
         if np.any(np.asarray(self.dead_zone) > 0):
             raise NoTheoremError("a dead zone has none here", "Leave it at 0")
@@ -130,9 +122,8 @@ class MovementBudget(Learner[MovementBudgetState]):
         start = c.diameter**2 / 2 + c.diameter * self.path
         return {REGRET: start / eta + eta * G**2 * T / 2 + self.price * eta * G * T}
 
-    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> MovementBudgetState:
-        x = self.initial_x(batch_shape, xp, dtype)
-        return MovementBudgetState(xp.asarray(1, dtype=xp.int64), x, xp.zeros(x.shape[:-1], dtype=x.dtype))
+    def first_state(self, t: Array, x: Array) -> MovementBudgetState:
+        return MovementBudgetState(t, x, namespace(x).zeros(x.shape[:-1], dtype=x.dtype))
 
     def update(self, state: MovementBudgetState, feedback: Feedback) -> MovementBudgetState:
         x, xp, gradient = state.x, namespace(state.x), feedback.loss_gradient

@@ -3,10 +3,9 @@
     λ_{t+1} = [ λ_t + μ_t ( g(x_t) − θ_t λ_t ) ]₊,     θ_t = θ_0/(M_t t^β),   μ_t = 1/(θ_t (t + 1)),     λ_1 = 0
 
 M_t is the unit of the losses: 1 where θ_0 was chosen for their size, else the length of the longest gradient up to
-round t. θ_t does not increase, and the dual's proof needs nothing else (`docs/proofs/aftrl.md`). While M_t = 0, up to
-round τ, the first with a gradient other than 0, λ stays 0.
+round t. While M_t = 0, up to round τ, the first with a gradient other than 0, λ stays 0.
 
-Terms of the theorem. Let Σ Δf_t + Σ ⟨λ_t, g(x_t)⟩ ≤ P for the primal side, and let D bound ‖(g_1, …, g_m)‖. Then
+Terms of the theorem (`docs/proofs/aftrl.md`), where the primal side has Σ Δf_t + Σ ⟨λ_t, g(x_t)⟩ ≤ P, and D ≥ ‖g(x)‖:
 
     Σ Δf_t                 ≤ P + Q,   Q = (D²/2) Σ 1/(θ_t t)
     max_j Σ_t g_j(x_t)     ≤ (τ − 1) max_j [g_j(x_1)]₊ + √( 2 N_T (P + Q + F T) ),   N_T = 1/μ_τ + Σ_{τ<t≤T} θ_t.
@@ -14,7 +13,6 @@ Terms of the theorem. Let Σ Δf_t + Σ ⟨λ_t, g(x_t)⟩ ≤ P for the primal 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -35,14 +33,14 @@ from longterm.learners.prox_learner import (
     values_of,
 )
 from longterm.problems import Problem
-from longterm.theory.bounds import LONG_TERM, REGRET
+from longterm.theory.bounds import LONG_TERM, REGRET, BoundValues
+from longterm.theory.paper import violation_bound
 from longterm.theory.step_sums import power_sum
 
 SHARE = 0.1
-"""The default θ_0 is this share of D²/F, or of D²/R per unit M_t.
+"""The default θ_0 as a share of D²/F, or of D²/R per unit M_t.
 
-Bounds would choose about seven times as much. On ijcnn1 and covtype that left the losses as they were and more than
-doubled the hard violation.
+Bounds would choose about seven times as much. On data that more than doubled the hard violation.
 """
 
 
@@ -66,14 +64,6 @@ class Multiplier(FTRLDual):
         θ_0, above 0. Larger values favour the regret.
     beta : float or array
         β in (0, 1). Larger values favour the constraint.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from longterm.learners.multiplier import Multiplier
-    >>> theta, mu = Multiplier(theta_0=3.0, beta=0.5).steps(np.asarray(4), np.zeros(1))
-    >>> float(theta), round(float(mu), 6)
-    (1.5, 0.133333)
     """
 
     theta_0: Hyper
@@ -82,6 +72,11 @@ class Multiplier(FTRLDual):
     def __post_init__(self) -> None:
         validate.validate_fields(self, validate.positive, "theta_0")
         validate.validate_fields(self, validate.trade_off, "beta")
+
+    @classmethod
+    def for_unit(cls, constraint_bound: float, unit: float, theta_0: Hyper | None, beta: Hyper) -> Multiplier:
+        """Return the multiplier with θ_0, by default D²/(10 unit); the unit is F, or R where M_t is found online."""
+        return cls(SHARE * constraint_bound**2 / unit if theta_0 is None else theta_0, beta)
 
     def steps(self, t: Array, x: Array, unit: Array | None = None) -> tuple[Array, Array]:
         """Return θ_t and μ_t in the library and dtype of x, both 0 while the unit is 0."""
@@ -133,7 +128,7 @@ class Multiplier(FTRLDual):
 
     def bounds(
         self, primal: FloatArray, prox: Prox, scale: Scale, problem: Problem, T: FloatArray, state: FTRLState | None
-    ) -> Mapping[str, FloatArray]:
+    ) -> BoundValues:
         require_exact(prox)
         D = length_bound(prox, problem)
         if state is None or not scale.finds_unit:
@@ -160,17 +155,12 @@ class Multiplier(FTRLDual):
         else:
             first, weight = as_numbers(dual.first_gradient), as_numbers(dual.theta_sum)
             waited = np.where(first > 0, first - 1, T) * violation_at_start(problem)
-        return regret, waited + np.sqrt(2 * weight * (regret + problem.constants.loss_range * T))
+        return regret, waited + violation_bound(weight, regret, problem.constants, T)
 
 
 def violation_at_start(problem: Problem) -> float:
     """Return max_j [g_j(x_1)]₊ at the centre. Where g_t changes, min(D, G_g R) bounds it if some g_t(x*) ≤ 0."""
     c, constraint = problem.constants, problem.constraint
     if constraint.parameters:
-        return min(c.constraint_bound, c.constraint_gradient_bound * c.radius)
+        return c.first_violation
     return max(float(np.max(constraint.values(problem.enclosing_set.centre))), 0.0)
-
-
-def default_theta_0(constraint_bound: float, unit: float) -> float:
-    """Return D²/(10 unit), where the unit is F, or R where M_t is found online."""
-    return SHARE * constraint_bound**2 / unit

@@ -33,32 +33,37 @@ def require_needs(learner: str, needs: frozenset[Need], problem: Problem) -> Non
 
     Needs that are met by an argument (a horizon, a projection, a Slater point) are checked where it is given.
     """
-    if problem.constraint.parameters and Need.FIXED_CONSTRAINT in needs:
-        raise InputError(
-            "learner",
-            f"{learner} needs {Need.FIXED_CONSTRAINT.value}, and that of {problem.name!r} has parameters of the round",
-            "Choose a learner whose theory allows time-varying constraints, A-OGD for example",
-        )
-    if Need.AFFINE_CONSTRAINT in needs and problem.constraint.as_affine() is None:
-        raise InputError(
-            "learner",
-            f"{learner} needs {Need.AFFINE_CONSTRAINT.value}, and {problem.name!r} has another kind",
-            "Choose a learner for general convex constraints, A-OGD for example",
-        )
-    if Need.PROX in needs and problem.constraint.prox(problem.enclosing_set) is None:
-        raise InputError(
-            "learner",
-            f"{learner} needs {Need.PROX.value}, and that of {problem.name!r} has no closed form on its set",
-            "Use affine constraints, or a budget on a ball about 0 (elastic net: or a box), or A-OGD",
-        )
-    if Need.PENALTY_PROX in needs:
-        prox = problem.constraint.prox(problem.enclosing_set)
-        if not isinstance(prox, PenaltyProx) or not prox.set_holds_budget:
-            raise InputError(
-                "learner",
-                f"{learner} needs {Need.PENALTY_PROX.value}, and {problem.name!r} has no closed form for it",
-                "Use a budget inside a ball about 0 (elastic net: or a box), or A-FTRL",
-            )
+    constraint, prox = problem.constraint, None
+    if needs & {Need.PROX, Need.PENALTY_PROX} and not constraint.parameters:
+        prox = constraint.prox(problem.enclosing_set)
+    lacking = {
+        Need.FIXED_CONSTRAINT: bool(constraint.parameters),
+        Need.AFFINE_CONSTRAINT: constraint.as_affine() is None,
+        Need.PROX: prox is None,
+        Need.PENALTY_PROX: not isinstance(prox, PenaltyProx) or not prox.set_holds_budget,
+    }
+    for need, lacks in lacking.items():
+        if lacks and need in needs:
+            why, remedy = _REFUSALS[need]
+            raise InputError("learner", f"{learner} needs {need.value}, and {problem.name!r} {why}", remedy)
+
+
+_REFUSALS = {
+    Need.FIXED_CONSTRAINT: (
+        "has a constraint with parameters of the round",
+        "Choose a learner whose theory allows time-varying constraints, A-OGD for example",
+    ),
+    Need.AFFINE_CONSTRAINT: ("has another kind", "Choose a learner for general convex constraints, A-OGD for example"),
+    Need.PROX: (
+        "has no closed form for it on its set",
+        "Use affine constraints, or a budget on a ball about 0 (elastic net: or a box), or A-OGD",
+    ),
+    Need.PENALTY_PROX: (
+        "has no closed form for it",
+        "Use a budget inside a ball about 0 (elastic net: or a box), or A-FTRL",
+    ),
+}
+"""The words for a problem that lacks what a learner needs, and the remedy."""
 
 
 def require_strong_convexity(problem: Problem, steps: str) -> float:

@@ -1,39 +1,30 @@
-"""The networked saddle point (Koppel, Jakubiec, Ribeiro 2014): agents on a graph who talk to their neighbours.
+"""The networked saddle point (Koppel, Jakubiec, Ribeiro 2014): agents on a graph with messages between neighbours.
 
-Agent i plays x_i, sees its own f_{i,t}, and exchanges messages with its neighbours only. Every edge e = (i, j) has a
-multiplier λ_e for x_i = x_j. With L_t(x, λ) = Σ_i f_{i,t}(x_i) + Σ_{e=(i,j)} ⟨λ_e, x_i − x_j⟩, both steps from
-(x_t, λ_t) are
+Agent i plays x_i and sees its own f_{i,t}. Every edge e = (i, j) has a multiplier λ_e for x_i = x_j. With
+L_t(x, λ) = Σ_i f_{i,t}(x_i) + Σ_{e=(i,j)} ⟨λ_e, x_i − x_j⟩, both steps from (x_t, λ_t) are
 
     x_i ← Π( x_i − η ( ∇f_{i,t}(x_i) + Σ_{e=(i,j)} λ_e − Σ_{e=(j,i)} λ_e ) )        x_1 = the sets' centre
     λ_e ← Π_Λ( λ_e + μ ( x_i − x_j ) ),   Λ the ball of radius ℓ                    λ_1 = 0
 
-An agent adds the multipliers of the edges where it is the first end and subtracts those where it is the second.
-
-Steps (`docs/proofs/derivations.md`): let C x be the differences over all E edges, σ and σ₂ the largest and the smallest
-non-zero singular value of C (σ₂² is the graph's algebraic connectivity), G_f bound the joined gradient of all agents,
-and L = ℓ√E. Then
+Steps: let C x be the differences over all E edges, σ and σ₂ the largest and the smallest non-zero singular value of C,
+G_f bound the joined gradient of all agents, and L = ℓ√E. Then
 
     η = r / ((G_f + σL) √T),   μ = L / (σr √T),   ℓ = 2w,   w = G_f min( 1/σ₂, √(n − 1) ).
 
-With ℓ above w the multipliers are large enough to enforce agreement. The proof needs that.
 Needs: a horizon, and a `Consensus` constraint on a product of n copies of one set.
 Guarantees: `theorem`, O(√T) regret: Σ_t Σ_i f_{i,t}(x_{i,t}) − f_{i,t}(u) for every common u of the agents' set.
-If the losses are drawn independently from one law, the agents' mean decisions agree: E Σ_e ‖x̄_i − x̄_j‖ = O(1/√T),
-`mean_disagreement`. Not promised: agreement in single rounds, or against an adversary.
-Checked: signs and factors, against the gradient of L. We know the rule from a restatement, as ∇f_i + Σ_j (λ_ij − λ_ji)
-with one step ε = 1/√T. That is right when each edge holds two multipliers, one for either direction, which then stay
-opposite. It equals the rule above with η = ε, μ = 2ε and Λ twice as large (a test runs both). With one multiplier per
-edge, λ_ji = λ_ij, the terms would cancel.
+If the losses are drawn independently from one law, the agents' mean decisions agree: `mean_disagreement`. Not promised:
+agreement in single rounds, or against an adversary. Proof, and our reading of the rule: `docs/proofs/derivations.md`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_column, like, namespace
@@ -45,7 +36,7 @@ from longterm.learners.feedback import Feedback
 from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Ball, Product
-from longterm.theory.bounds import LONG_TERM, REGRET, NoTheoremError, horizons_of
+from longterm.theory.bounds import LONG_TERM, REGRET, BoundValues, NoTheoremError, Rounds, horizons_of
 
 
 class NetworkedSaddlePointState(NamedTuple):
@@ -76,14 +67,10 @@ class NetworkedSaddlePoint(Learner[NetworkedSaddlePointState]):
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm import run
-    >>> from longterm.problems import consensus
-    >>> from longterm.learners import NetworkedSaddlePoint
-    >>> from longterm.sets import Box
-    >>> from longterm.streams import NoisyTargets
-    >>> problem = consensus(3, [(0, 1), (1, 2)], Box.cube(1, -1.0, 1.0))
-    >>> learner = NetworkedSaddlePoint.for_problem(problem, horizon=20_000)
-    >>> trace = run(problem, learner, NoisyTargets(np.array([-0.5, 0.2, 0.9]), spread=0.1), rounds=20_000)
+    >>> import longterm as lt
+    >>> problem = lt.problems.consensus(3, [(0, 1), (1, 2)], lt.sets.Box.cube(1, -1.0, 1.0))
+    >>> learner = lt.learners.NetworkedSaddlePoint.for_problem(problem, horizon=20_000)
+    >>> trace = lt.run(problem, learner, lt.streams.NoisyTargets(np.array([-0.5, 0.2, 0.9]), spread=0.1), rounds=20_000)
     >>> trace.state.x.round(1)  # the mean of all targets is 0.2
     array([0.2, 0.2, 0.2])
     """
@@ -116,18 +103,13 @@ class NetworkedSaddlePoint(Learner[NetworkedSaddlePointState]):
             raise InputError(
                 "multiplier_set", "is not a ball about 0 with the size of one agent", f"Give Ball({k}, radius)"
             )
-        validate.set_frozen(self, eta=validate.positive("eta", self.eta), mu=validate.positive("mu", self.mu))
+        validate.validate_fields(self, validate.positive, "eta", "mu")
 
     @classmethod
     def for_problem(cls, problem: Problem, *, horizon: int) -> NetworkedSaddlePoint:
         """Let agents on a graph find a saddle point by exchanges with neighbours, for a known horizon.
 
-        Parameters
-        ----------
-        problem : Problem
-            With a `Consensus` constraint on a product of copies of one set.
-        horizon : int
-            T, the number of rounds.
+        The problem has a `Consensus` constraint on a product of copies of one set.
         """
         T, c, consensus = validate.count("horizon", horizon), problem.constants, problem.constraint
         if not isinstance(consensus, Consensus) or not isinstance(problem.enclosing_set, Product):
@@ -157,31 +139,19 @@ class NetworkedSaddlePoint(Learner[NetworkedSaddlePointState]):
                 "Build it from the problem: NetworkedSaddlePoint.for_problem(problem, horizon=rounds)",
             )
 
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
-        """Return the bounds against any common point u of the agents' set (σ, L = ℓ√E as above).
+    def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
+        """Return the bounds against any common point u of the agents' set, with σ and L = ℓ√E as above.
 
             Σ_t Σ_i f_{i,t}(x_{i,t}) − f_{i,t}(u) + ℓ Σ_e ‖Σ_t (x_{i,t} − x_{j,t})‖ ≤ P
             P = r²/(2η) + ηT (G_f + σL)²/2 + L²/(2μ) + μT σ²r²/2
 
-        The regret is at most P − L²/(2μ), and max_j Σ_t g_j(x_t), a coordinate of Σ_t (x_i − x_j) over one edge, at
-        most (P + FT)/ℓ. The latter does not vanish on average. `mean_disagreement`, for losses of one law, does.
+        The regret is at most P − L²/(2μ), and max_j Σ_t g_j(x_t) at most (P + FT)/ℓ, which does not vanish on average.
         """
         P, dual, T = self._terms(problem, rounds)
         return {REGRET: P - dual, LONG_TERM: (P + problem.constants.loss_range * T) / self.multiplier_set.radius}
 
     def mean_disagreement(self, problem: Problem, rounds: ArrayLike) -> FloatArray:
-        """Return P/((ℓ − w) T) ≥ E Σ_e ‖x̄_i − x̄_j‖, for the means x̄ of T rounds with independent losses of one law.
-
-        Examples
-        --------
-        >>> from longterm.learners import NetworkedSaddlePoint
-        >>> from longterm.problems import consensus
-        >>> from longterm.sets import Box
-        >>> problem = consensus(3, [(0, 1), (1, 2)], Box.cube(1, -1.0, 1.0))
-        >>> learner = NetworkedSaddlePoint.for_problem(problem, horizon=20_000)
-        >>> round(float(learner.mean_disagreement(problem, 20_000)), 3)
-        0.132
-        """
+        """Return P/((ℓ − w) T) ≥ E Σ_e ‖x̄_i − x̄_j‖, for the means x̄ of T rounds with independent losses of one law."""
         P, _, T = self._terms(problem, validate.horizons("rounds", rounds))
         holding = holding_multiplier(self.consensus, problem.constants.loss_gradient_bound)
         spare = self.multiplier_set.radius - holding
@@ -189,7 +159,7 @@ class NetworkedSaddlePoint(Learner[NetworkedSaddlePointState]):
             raise NoTheoremError("its multipliers are too small to enforce agreement", "Use a larger Λ: ℓ > w")
         return P / (spare * T)
 
-    def _terms(self, problem: Problem, rounds: NDArray[np.int64]) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _terms(self, problem: Problem, rounds: Rounds) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return P, its part L²/(2μ), and T."""
         T, c = horizons_of(rounds, self.batch_shape), problem.constants
         eta, mu = np.asarray(self.eta), np.asarray(self.mu)
@@ -199,10 +169,9 @@ class NetworkedSaddlePoint(Learner[NetworkedSaddlePointState]):
         primal = c.radius**2 / (2 * eta) + eta * T * (c.loss_gradient_bound + largest * L) ** 2 / 2
         return primal + dual + mu * T * (largest * c.radius) ** 2 / 2, dual, T
 
-    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> NetworkedSaddlePointState:
-        x = self.initial_x(batch_shape, xp, dtype)
-        multiplier = xp.zeros((*x.shape[:-1], self.consensus.count // 2), dtype=x.dtype)
-        return NetworkedSaddlePointState(xp.asarray(1, dtype=xp.int64), x, multiplier)
+    def first_state(self, t: Array, x: Array) -> NetworkedSaddlePointState:
+        multiplier = namespace(x).zeros((*x.shape[:-1], self.consensus.count // 2), dtype=x.dtype)
+        return NetworkedSaddlePointState(t, x, multiplier)
 
     def update(self, state: NetworkedSaddlePointState, feedback: Feedback) -> NetworkedSaddlePointState:
         xp = namespace(state.x)

@@ -1,18 +1,16 @@
-"""A-OGD without violation (Jenatton, Huang, Archambeau 2016, Corollary 1, made explicit): A-OGD on g + γ_t.
+"""A-OGD without violation (Jenatton, Huang, Archambeau 2016, Corollary 1, made explicit): A-OGD on g + γ.
 
-`NoViolationAOGD` knows the horizon. Its γ is chosen so that all the violation that Lemma 5 allows on g + γ is at most
-γT; then Σ g(x_t) ≤ 0. `longterm.theory.margins` has the formulas. There are three ways to choose γ:
+γ is chosen so that all the violation that Lemma 5 allows on g + γ is at most γT; then Σ g(x_t) ≤ 0.
+`longterm.theory.margins` has the formulas. There are three ways to choose γ:
 
     margin="exact sums"    the γ with γT = √(2 W (𝓡_γ + F T)), about three times smaller than
     margin="theorem"       γ = c_1 T^{−β/2}, from T ≥ c_0 on
     a number               your γ: the theory is conservative, and on most streams far less suffices
 
-Without a horizon, `DecayingMarginAOGD` plays γ_t = min(ε, c t^{−β/2}). c = c_1 is enough in the end, because Σ γ_t
-grows as c T^{1−β/2}/(1 − β/2); `bound` shows from which T on. `DoublingRestarts` starts `NoViolationAOGD` again in
-epochs of L_k = N 2^k rounds, with γ_k = min(ε, c L_k^{−β/2}). Over every epoch with L_k ≥ c_0, Σ g(x_t) ≤ 0.
-So with N ≥ c_0 the whole sum is ≤ 0 whenever an epoch ends. With N = 1, no theorem makes up for the first epochs.
+`DoublingRestarts` does without the horizon, in epochs of L_k = N 2^k rounds with γ_k = min(ε, c L_k^{−β/2}). With
+N ≥ c_0, Σ g(x_t) ≤ 0 whenever an epoch ends. `DecayingMarginAOGD` does without restarts too.
 Needs: value and one subgradient of f_t and g_t at x_t, and a Slater point with slack ε > γ.
-Guarantees: Lemma 5 on g + γ_t (`tightened`).
+Guarantees: Lemma 5 on g + γ (`tightened`).
 """
 
 from __future__ import annotations
@@ -28,16 +26,10 @@ from longterm._arrays import Array, like, namespace
 from longterm._validate import Hyper
 from longterm.errors import InputError
 from longterm.learners.aogd import AOGD, AOGDState
-from longterm.learners.base import MadeForHorizon
+from longterm.learners.made_for import MadeForHorizon
+from longterm.learners.margins import ConstantMargin
 from longterm.learners.needs import Need, StepKind
-from longterm.learners.tightened import (
-    ConstantMargin,
-    DecayingMargin,
-    Tightened,
-    full_scale,
-    require_papers_penalty,
-    slater_point_for,
-)
+from longterm.learners.tightened import Tightened, full_scale, paper_rule, slater_point_for
 from longterm.problems import Problem
 from longterm.theory.bounds import REGRET, SIGNED
 from longterm.theory.facts import Assumption
@@ -72,13 +64,9 @@ class NoViolationAOGD(Tightened, MadeForHorizon[AOGDState]):
 
     Examples
     --------
-    >>> from longterm.learners import NoViolationAOGD
-    >>> from longterm.problems import two_dimensional
-    >>> problem = two_dimensional()
-    >>> learner = NoViolationAOGD.for_problem(problem, horizon=50_000, margin="theorem")
-    >>> round(learner.margin.gamma, 3), round(learner.needed_horizon), learner.assumptions[0].holds
-    (1.165, 40427, True)
-    >>> learner = NoViolationAOGD.for_problem(problem, horizon=50_000)
+    >>> import longterm as lt
+    >>> problem = lt.problems.two_dimensional()
+    >>> learner = lt.learners.NoViolationAOGD.for_problem(problem, horizon=50_000)
     >>> round(learner.margin.gamma, 3), bool(learner.bound(problem, 50_000)["signed_violation"] <= 1e-9)
     (0.325, True)
     """
@@ -110,10 +98,6 @@ class NoViolationAOGD(Tightened, MadeForHorizon[AOGDState]):
 
         Parameters
         ----------
-        problem : Problem
-            The problem to play.
-        horizon : int
-            T, the number of rounds.
         margin : {"exact sums", "theorem"} or float
             How γ is found: from exact sums, for any schedule that passes C1–C3 and T² > A; as c_1 T^{−β/2}; or a number
             below ε, for which `assumptions` reports whether it makes up for all that Lemma 5 allows.
@@ -128,7 +112,7 @@ class NoViolationAOGD(Tightened, MadeForHorizon[AOGDState]):
         learner : AOGD, optional
             An A-OGD in place of `steps` and `beta`.
         """
-        rule = AOGD.for_problem(problem, steps=steps, beta=beta) if learner is None else require_papers_penalty(learner)
+        rule = paper_rule(problem, steps, beta, learner)
         point, T = slater_point_for(problem, slater), validate.dimension("horizon", horizon)
         constants, schedule = problem.constants, rule.schedule
         try:
@@ -183,65 +167,6 @@ class NoViolationAOGD(Tightened, MadeForHorizon[AOGDState]):
             remedy = f"Give a horizon, or a first epoch, of at least {self.shortest_horizon}"
             assumptions = (*assumptions, Assumption.worst("c_0 ≤ T", self.needed_horizon, self.horizon, remedy))
         return assumptions + self.checked
-
-
-class DecayingMarginAOGD(Tightened):
-    """A-OGD on g + γ_t with a margin that falls: no horizon, no restarts.
-
-    Examples
-    --------
-    >>> from longterm.learners import DecayingMarginAOGD
-    >>> from longterm.problems import two_dimensional
-    >>> problem = two_dimensional()
-    >>> learner = DecayingMarginAOGD.for_problem(problem, scale=0.1)
-    >>> round(learner.margin.coefficient, 3), round(learner.needed_horizon)
-    (4.29, 40)
-    """
-
-    margin: DecayingMargin
-
-    name: ClassVar[str] = "decaying_margin_aogd"
-    title: ClassVar[str] = "Decaying-margin A-OGD"
-    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(T^max(β, 1−β/2))", SIGNED: "≤ 0 from some T on"}
-
-    @classmethod
-    def for_problem(
-        cls,
-        problem: Problem,
-        *,
-        steps: StepKind = "convex",
-        beta: Hyper = 2 / 3,
-        scale: Hyper = 1.0,
-        slater: SlaterPoint | None = None,
-        learner: AOGD | None = None,
-    ) -> DecayingMarginAOGD:
-        """Make A-OGD on g + γ_t with a margin that falls: no violation in the long run, without a horizon.
-
-        Parameters
-        ----------
-        problem : Problem
-            The problem to play.
-        steps : {"convex", "strongly convex"}
-            The column of Table 1.
-        beta : float or array
-            β in (0, 1).
-        scale : float or array
-            c = scale · c_1. Below 1 there is no theorem.
-        slater : SlaterPoint, optional
-            Unless given, the problem's, or one that is searched for.
-        learner : AOGD, optional
-            An A-OGD in place of `steps` and `beta`.
-        """
-        rule = AOGD.for_problem(problem, steps=steps, beta=beta) if learner is None else require_papers_penalty(learner)
-        point = slater_point_for(problem, slater)
-        c = validate.positive("scale", scale) * coefficient(rule.schedule, problem.constants)
-        margin = DecayingMargin(c, beta_of(rule.schedule) / 2, point.epsilon)
-        return cls(learner=rule, margin=margin, slater=point, checked=(full_scale(scale),))
-
-    @property
-    def needed_horizon(self) -> Hyper:
-        """(c/ε)^{2/β}: until then γ_t is as large as ε allows."""
-        return validate.number("c_0", (self.margin.coefficient / self.slater.epsilon) ** (1 / self.margin.power))
 
 
 def _below_slack(gamma: Hyper, point: SlaterPoint) -> Hyper:

@@ -1,13 +1,10 @@
 """Mirror prox without violation (Mahdavi, Jin, Yang 2012, Corollary 13, corrected): mirror prox on A x − b + γ ≤ 0.
 
-With rows of length 1, η = δ = T^{−1/3} and γ = b T^{−1/3}, b = 2 √(2F). Then θT = 1/η = T^{1/3}, and where
-F T ≥ r² T^{1/3}/2 + G_f² T^{2/3} the bound of Theorem 12 on each Σ_t (g_j(x_t) + γ) is at most
-
-    √( 2 · 2 T^{1/3} · 2 F T ) = 2 √(2F) T^{2/3} = γ T,     so every Σ_t g_j(x_t) ≤ 0.
-
-(The article prints b = 2 √F, without one of these three factors 2.) Needs: what mirror prox needs, and a Slater point
-with slack ε > γ in rows of length 1. The margin is on the polyhedron, not on the feedback as in `tightened`: mirror
-prox uses the constraints before the round.
+With rows of length 1, η = δ = T^{−1/3} and γ = b T^{−1/3}, b = 2 √(2F), the bound of Theorem 12 on each
+Σ_t (g_j(x_t) + γ) is at most γT, so every Σ_t g_j(x_t) ≤ 0 (`docs/proofs/theory.md`, "Margins"). The article prints
+b = 2 √F, without a factor 2. The margin is on the polyhedron, not on the feedback as in `tightened`: mirror prox uses
+the constraints before the round.
+Needs: what mirror prox needs, and a Slater point with slack ε > γ in rows of length 1.
 """
 
 from __future__ import annotations
@@ -17,15 +14,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import FloatArray
 from longterm.constraints import Affine
 from longterm.learners.mirror_prox import MirrorProx, mirror_prox_steps, unit_rows
 from longterm.learners.needs import Need
 from longterm.problems import Problem
-from longterm.theory.bounds import LONG_TERM, REGRET, horizons_of
+from longterm.theory.bounds import LONG_TERM, REGRET, BoundValues, Rounds, horizons_of
 from longterm.theory.facts import Assumption
 from longterm.theory.slater import SlaterPoint, find_slater_point
 
@@ -48,14 +43,6 @@ class NoViolationMirrorProx(MirrorProx):
         ε in rows of length 1, and where known x̂.
     checked : tuple of Assumption
         What was checked when γ was chosen.
-
-    Examples
-    --------
-    >>> from longterm.learners import NoViolationMirrorProx
-    >>> from longterm.problems import two_dimensional
-    >>> learner = NoViolationMirrorProx.for_problem(two_dimensional(), horizon=10_000)
-    >>> round(learner.gamma, 6), all(assumption.holds for assumption in learner.assumptions)
-    (0.185664, True)
     """
 
     gamma: float
@@ -75,10 +62,6 @@ class NoViolationMirrorProx(MirrorProx):
 
         Parameters
         ----------
-        problem : Problem
-            The problem to play.
-        horizon : int
-            T, the number of rounds.
         slater : SlaterPoint, optional
             With its ε in rows of length 1. Unless given, one is searched for.
         """
@@ -101,7 +84,7 @@ class NoViolationMirrorProx(MirrorProx):
     def assumptions(self) -> tuple[Assumption, ...]:
         return super().assumptions + self.checked
 
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+    def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return Corollary 13, corrected: Theorem 12 on g + γ, against a comparator moved by γ/ε to the Slater point.
 
         Regret: 𝓡 + (γ/ε) F T. The other bound is 0 where the margin makes up for all that Theorem 12 allows.

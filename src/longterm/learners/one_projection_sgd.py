@@ -9,39 +9,37 @@ With g = max_j g_j and both steps taken from (x_t, λ_t):
 This is A-OGD with constant steps and μ = η (θ is the article's γ), and a running mean. One projection onto
 X = {g ≤ 0}, after the last round, makes the answer feasible.
 
-Steps, derived in `docs/proofs/derivations.md`: the proof needs η (G_g² + θ²) ≤ θ/2, θ is the smallest root of the
-equality, and η minimises the bound on the answer. (The article's η = θ/(2G²) has a proof too, with 2D² for D².)
-Needs: a horizon, a fixed constraint, Π_X once, and a `slope` ρ > 0 with dist(x, X) ≤ [g(x)]₊/ρ on B. Where {g ≤ 0}
-lies inside B, the least ‖∇g‖ on its boundary is such a ρ, over all subgradients. So is ε/Δ wherever a point of B has
-g(x̂) ≤ −ε.
+Steps: the proof needs η (G_g² + θ²) ≤ θ/2. θ is the smallest root, and η minimises the bound on the answer.
+Needs: a horizon, a fixed constraint, Π_X once, and a `slope` ρ > 0 with dist(x, X) ≤ [g(x)]₊/ρ on B: the least ‖∇g‖ on
+the boundary of {g ≤ 0} inside B, or ε/Δ where a point of B has g(x̂) ≤ −ε.
 Guarantees: for losses drawn independently from one law with mean f, E f(answer) − min_X f = O(1/√T), `answer_bound`.
-As for any A-OGD, regret and Σ g(x_t) of the rounds are bounded for arbitrary losses too.
+As for any A-OGD, regret and Σ g(x_t) of the rounds are bounded for arbitrary losses (`docs/proofs/derivations.md`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from longterm import _validate as validate
 from longterm._arrays import ROUNDING, Array, FloatArray, as_column, namespace
-from longterm._validate import Hyper
 from longterm.errors import InputError
 from longterm.learners.aogd import AOGD, AOGDState
-from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
+from longterm.learners.made_for import ScheduledLearner
 from longterm.learners.needs import Need
 from longterm.learners.projection_check import known_projection, require_projection
 from longterm.learners.tightened import slater_point_for
 from longterm.problems import Problem
 from longterm.projections import Projection
 from longterm.sets import Set
-from longterm.theory.bounds import REGRET, SIGNED, NoTheoremError, horizons_of
+from longterm.theory.bounds import REGRET, SIGNED, BoundValues, NoTheoremError, Rounds, horizons_of
 from longterm.theory.facts import Constants
+from longterm.theory.paper import violation_bound
 from longterm.theory.schedules import ConstantSchedule
 
 
@@ -55,7 +53,7 @@ class OneProjectionSGDState(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class OneProjectionSGD(Learner[OneProjectionSGDState]):
+class OneProjectionSGD(ScheduledLearner[OneProjectionSGDState]):
     """SGD-PD on an enclosing set.
 
     Parameters
@@ -72,15 +70,13 @@ class OneProjectionSGD(Learner[OneProjectionSGDState]):
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm import observe
-    >>> from longterm.problems import two_dimensional
-    >>> from longterm.learners import OneProjectionSGD
-    >>> problem = two_dimensional()  # dist(x, X) = [x_1 − ¼]₊ in the disc: slope 1
+    >>> import longterm as lt
+    >>> problem = lt.problems.two_dimensional()  # dist(x, X) = [x_1 − ¼]₊ in the disc: slope 1
     >>> onto = lambda x: np.minimum(x, [0.25, np.inf])  # Π_X for means, which lie in the disc
-    >>> learner = OneProjectionSGD.for_problem(problem, horizon=2000, projection=onto, slope=1.0)
+    >>> learner = lt.learners.OneProjectionSGD.for_problem(problem, horizon=2000, projection=onto, slope=1.0)
     >>> state = learner.init()
     >>> for _ in range(2000):
-    ...     state = learner.tell(state, observe(problem, learner.ask(state), [np.array([0.8, 0.6])]))
+    ...     state = learner.tell(state, lt.observe(problem, learner.ask(state), [np.array([0.8, 0.6])]))
     >>> learner.answer(state).round(2)
     array([0.25, 0.57])
     """
@@ -101,15 +97,10 @@ class OneProjectionSGD(Learner[OneProjectionSGDState]):
     ) -> OneProjectionSGD:
         """Make stochastic gradient descent with one projection at the end.
 
-        The steps that minimise the bound on the answer after T rounds (θ taken as 2ηG_g² in choosing η): κ = G_f/ρ,
-        η = √((r² + κ²)/(2T(G_f² + D² + κ²G_g²))), at most 1/(4G_g), and θ = 4ηG_g²/(1 + √(1 − 16η²G_g²)).
+        With κ = G_f/ρ: η = √((r² + κ²)/(2T(G_f² + D² + κ²G_g²))), at most 1/(4G_g), θ = 4ηG_g²/(1 + √(1 − 16η²G_g²)).
 
         Parameters
         ----------
-        problem : Problem
-            The problem to play.
-        horizon : int
-            T, the number of rounds.
         slope : float, optional
             A ρ with dist(x, X) ≤ [g(x)]₊/ρ on B; ε/Δ from a Slater point of slack ε unless given.
         projection : Projection, optional
@@ -129,19 +120,13 @@ class OneProjectionSGD(Learner[OneProjectionSGDState]):
         schedule = ConstantSchedule(float(theta), float(eta), float(eta), gradient_bound=c.gradient_bound)
         return cls(problem.enclosing_set, onto, schedule, rho)
 
-    @property
-    def gradient_bound(self) -> Hyper | None:
-        return self.schedule.gradient_bound
-
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+    def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return the bounds P and √(2W (P + FT)) on regret and Σ g(x_t) of the rounds, for arbitrary losses.
 
-        For steps with η (G_g² + θ²) ≤ θ/2, any losses and any x* in X (`docs/proofs/derivations.md`),
-
-            Σ f_t(x_t) − f_t(x*) + [Σ g(x_t)]₊² / (2W) ≤ P = r²/(2η) + ηT (G_f² + D²),     W = θ(T − 1) + 1/η.
+        They hold for η (G_g² + θ²) ≤ θ/2, with P = r²/(2η) + ηT (G_f² + D²) and W = θ(T − 1) + 1/η.
         """
         P, W, T = self._terms(problem.constants, rounds)
-        return {REGRET: P, SIGNED: np.sqrt(2 * W * (P + problem.constants.loss_range * T))}
+        return {REGRET: P, SIGNED: violation_bound(W, P, problem.constants, T)}
 
     def answer_bound(self, problem: Problem, rounds: ArrayLike) -> FloatArray:
         """Return P/T + κ²W/(2T), κ = G_f/ρ, which bounds E f(answer) − min_X f for independent losses with mean f."""
@@ -151,11 +136,11 @@ class OneProjectionSGD(Learner[OneProjectionSGDState]):
         kappa = problem.constants.loss_gradient_bound / self.slope
         return (P + kappa**2 * W / 2) / T
 
-    def _terms(self, c: Constants, rounds: NDArray[np.int64]) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _terms(self, c: Constants, rounds: Rounds) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return P, W and T of the theorem."""
-        theta, eta = np.asarray(self.schedule.theta), np.asarray(self.schedule.eta)
+        theta, eta, mu = self.schedule.at(np.asarray(1), np.zeros(1))
         excess = eta * (c.constraint_gradient_bound**2 + theta**2) - theta / 2
-        if np.any(excess > ROUNDING * theta) or np.any(self.schedule.mu != eta):
+        if np.any(excess > ROUNDING * theta) or np.any(mu != eta):
             what = "its steps break η (G_g² + θ²) ≤ θ/2 or μ = η"
             raise NoTheoremError(what, "Use for_problem, a smaller η, or a θ near 2ηG_g²")
         T = horizons_of(rounds, self.batch_shape)
@@ -167,17 +152,13 @@ class OneProjectionSGD(Learner[OneProjectionSGDState]):
         """The A-OGD that makes the steps."""
         return AOGD(self.enclosing_set, self.schedule)
 
-    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> OneProjectionSGDState:
-        start = self._rule.init(batch_shape, xp=xp, dtype=dtype)
-        return OneProjectionSGDState(*start, mean=start.x)
+    def first_state(self, t: Array, x: Array) -> OneProjectionSGDState:
+        return OneProjectionSGDState(*self._rule.first_state(t, x), mean=x)
 
     def update(self, state: OneProjectionSGDState, feedback: Feedback) -> OneProjectionSGDState:
         after = self._rule.update(AOGDState(state.round, state.x, state.multiplier), feedback)
         played = namespace(state.x).astype(state.round, state.x.dtype)
         return OneProjectionSGDState(*after, mean=state.mean + (state.x - state.mean) / as_column(played))
-
-    def report(self, state: OneProjectionSGDState) -> dict[str, Array]:
-        return self._rule.report(AOGDState(state.round, state.x, state.multiplier))
 
     def answer(self, state: OneProjectionSGDState) -> Array:
         """Return Π_X of the mean of the decisions played so far, the one projection."""

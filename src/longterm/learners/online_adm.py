@@ -1,43 +1,32 @@
 """Online ADM: alternating directions with a copy of x for the constraint (Wang, Banerjee 2013, arXiv 1306.3721).
 
 min Σ f_t(x) over x in B and in C is written with a copy z of x: x in B, z in C, x = z. With y the multiplier of
-x = z, f_t linearised at the point played and a proximal term,
+x = z, f_t linearised at the point played and a proximal term with weight η,
 
     x_{t+1} = argmin_{x ∈ B} ⟨∇f_t + y_t, x⟩ + ρ/2 ‖x − z_t‖² + η/2 ‖x − x_t‖²
             = Π_B( (η x_t + ρ z_t − y_t − ∇f_t) / (η + ρ) )
     z_{t+1} = argmin_{z ∈ C} −⟨y_t, z⟩ + ρ/2 ‖x_{t+1} − z‖²  =  Π_C( x_{t+1} + y_t/ρ )
     y_{t+1} = y_t + ρ ( x_{t+1} − z_{t+1} )
 
-from x_1 the centre of B, z_1 = Π_C(x_1), y_1 = 0. (η is the weight of the proximal term, as in the article.) C is
-{g ≤ 0}, or {g ≤ 0} ∩ B. The first is often much easier to project onto, which is the reason for the splitting.
-
-`OnlineADM` plays x_t, which lies in B and may violate g ≤ 0. `FeasibleOnlineADM` plays z_t, feasible in every round.
+from x_1 the centre of B, z_1 = Π_C(x_1), y_1 = 0. C is {g ≤ 0}, or {g ≤ 0} ∩ B. The first is often much easier to
+project onto, which is the reason for the splitting. `OnlineADM` plays x_t, which lies in B and may violate g ≤ 0.
+`FeasibleOnlineADM` plays z_t, feasible in every round. C then has to lie in B.
 
 Needs: a horizon for the tuned ρ and η ~ √T, a fixed constraint, and Π_C in every round.
-Guarantees (r = max ‖x_1 − x‖ over B, G_f for the losses alone; `docs/proofs/derivations.md` has the proof), for any
-x* in B ∩ C and any losses:
-
-    x played   regret ≤ (η + ρ) r²/2 + T G_f²/(2η), and Σ [g(x_t)]₊ = O(T^{3/4});
-               for every *affine* constraint g_j even Σ g_j(x_t) = O(T^{1/4})
-    z played   regret ≤ (η + ρ) r²/2 + T G_f²/(2ρ), and no violation at all. C has to lie in B, so that G_f bounds
-               the gradients at z_t. A projection that leaves B is refused before round 1.
-
-Checked: we know the rule from a restatement and derived it from the problem. The O(√T) that the article gives for the
-squared residuals Σ ‖x_{t+1} − z_t‖² (new point, old copy) holds. The two statements on g follow from it and from
-‖y_T‖. Not built: the form A x + B z = c, and the logarithmic rates for strongly convex losses.
+Guarantees: `theorem`, for any x* in B ∩ C and any losses (`docs/proofs/derivations.md`). We know the rule from a
+restatement and derived it from the problem. Not built: the form A x + B z = c, and strongly convex losses.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, as_column, like
+from longterm._arrays import Array, FloatArray, as_column, like, namespace
 from longterm._validate import Hyper
 from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
@@ -46,8 +35,9 @@ from longterm.learners.projection_check import known_projection, require_feasibl
 from longterm.problems import Problem
 from longterm.projections import Projection
 from longterm.sets import Set
-from longterm.theory.bounds import HARD, LONG_TERM, REGRET, NoTheoremError, horizons_of
+from longterm.theory.bounds import HARD, LONG_TERM, REGRET, BoundValues, NoTheoremError, Rounds, horizons_of
 from longterm.theory.facts import Constants
+from longterm.theory.paper import violation_bound
 
 STRETCH = 3.0
 """The extent of the sample points of Π_C as a multiple of B: x + y/ρ leaves B."""
@@ -72,25 +62,19 @@ class OnlineADM(Learner[OnlineADMState]):
         B, which it projects onto.
     project : Projection
         Π_C, with C = {g ≤ 0} or {g ≤ 0} ∩ B.
-    eta : float or array
-        η, the weight of the proximal term.
-    rho : float or array
-        ρ, the weight of the distance from the copy.
+    eta, rho : float or array
+        η and ρ, the weights of the proximal term and of the distance from the copy.
     gradient_bound : float or array, optional
         The G that η and ρ were made for.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm import run
-    >>> from longterm.problems import two_dimensional
-    >>> from longterm.learners import OnlineADM
-    >>> from longterm.streams import Replay
-    >>> problem = two_dimensional()
-    >>> learner = OnlineADM.for_problem(problem, horizon=500, projection=lambda x: np.minimum(x, [0.25, np.inf]))
-    >>> trace = run(problem, learner, Replay([np.tile([0.8, 0.6], (500, 1))]))
-    >>> trace.state.x.round(2), trace.signed_violation[-1].round(2)
-    (array([0.25, 0.6 ]), np.float64(-4.02))
+    >>> import longterm as lt
+    >>> problem, onto = lt.problems.two_dimensional(), lambda x: np.minimum(x, [0.25, np.inf])
+    >>> learner = lt.learners.OnlineADM.for_problem(problem, horizon=500, projection=onto)
+    >>> lt.run(problem, learner, lt.streams.Replay([np.tile([0.8, 0.6], (500, 1))])).state.x.round(2)
+    array([0.25, 0.6 ])
     """
 
     enclosing_set: Set
@@ -121,10 +105,6 @@ class OnlineADM(Learner[OnlineADMState]):
 
         Parameters
         ----------
-        problem : Problem
-            The problem that it plays.
-        horizon : int
-            T, the number of rounds.
         projection : Projection, optional
             Π_C, with C = {g ≤ 0} or {g ≤ 0} ∩ B. Left out, the problem's onto {g ≤ 0} ∩ B.
         """
@@ -141,27 +121,18 @@ class OnlineADM(Learner[OnlineADMState]):
         super().require_playable(problem)
         require_feasible_image(problem, self.project, into_set=self._plays_copy, stretch=STRETCH)
 
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+    def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return regret ≤ P_T, Σ [g(x_t)]₊ ≤ min(D, G_g r) + G_g √((T − 1) S), and a line for affine constraints.
 
-        For any x* in B ∩ C and any losses (`docs/proofs/derivations.md`),
-
-            Σ_{t≤T} f_t(x_t) − f_t(x*) + ρ/2 Σ_{t≤T} ‖x_{t+1} − z_t‖² + ‖y_{T+1}‖²/(2ρ) ≤ P_T,
-            P_T = (η + ρ) r²/2 + T G_f²/(2η).
-
-        Points x_2 … x_T enter the violation, so its bounds use T − 1 rounds of this, S = (2/ρ)(P_{T−1} + F(T − 1));
-        x_1 adds at most min(D, G_g r). Each affine constraint has Σ_t g_j(x_t) ≤ min(D, G_g r) + G_g √S.
+        P_T = (η + ρ) r²/2 + T G_f²/(2η) and S = (2/ρ)(P_{T−1} + F(T − 1)). Each affine constraint has
+        Σ_t g_j(x_t) ≤ min(D, G_g r) + G_g √S.
         """
         c, T, rho = problem.constants, horizons_of(rounds, self.batch_shape), np.asarray(self.rho)
-        first = min(c.constraint_bound, c.constraint_gradient_bound * c.radius)  # [g(x_1)]₊, given that X is not empty
-        drift = np.sqrt(2 / rho * (self._regret(c, T - 1) + c.loss_range * (T - 1)))
-        bounds = {
-            REGRET: self._regret(c, T),
-            HARD: first + c.constraint_gradient_bound * np.sqrt(T - 1) * drift,
-        }
+        drift = c.constraint_gradient_bound * violation_bound(1 / rho, self._regret(c, T - 1), c, T - 1)
+        bounds = {REGRET: self._regret(c, T), HARD: c.first_violation + np.sqrt(T - 1) * drift}
         if problem.constraint.as_affine() is None:
             return bounds
-        return {**bounds, LONG_TERM: first + c.constraint_gradient_bound * drift}
+        return {**bounds, LONG_TERM: c.first_violation + drift}
 
     def _regret(self, c: Constants, T: FloatArray) -> FloatArray:
         """Return P_T of `theorem`."""
@@ -170,9 +141,8 @@ class OnlineADM(Learner[OnlineADMState]):
             raise NoTheoremError("x_t is played with η = 0", "The theorem needs a proximal term, η > 0")
         return np.asarray((eta + rho) * c.radius**2 / 2 + T * c.loss_gradient_bound**2 / (2 * eta))
 
-    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> OnlineADMState:
-        x = self.initial_x(batch_shape, xp, dtype)
-        return OnlineADMState(xp.asarray(1, dtype=xp.int64), x, self.project(x), xp.zeros_like(x))
+    def first_state(self, t: Array, x: Array) -> OnlineADMState:
+        return OnlineADMState(t, x, self.project(x), namespace(x).zeros_like(x))
 
     def update(self, state: OnlineADMState, feedback: Feedback) -> OnlineADMState:
         eta, rho = as_column(like(np.asarray(self.eta), state.x)), as_column(like(np.asarray(self.rho), state.x))
@@ -185,23 +155,11 @@ class OnlineADM(Learner[OnlineADMState]):
         return {"multiplier": state.multiplier, "eta": like(self.eta, state.x), "rho": like(self.rho, state.x)}
 
 
-@dataclass(frozen=True, eq=False)
 class FeasibleOnlineADM(OnlineADM):
-    """Online ADM that plays z_t, which is feasible in every round.
+    """Online ADM that plays z_t, which is feasible in every round, with the projection onto X = {g ≤ 0} ∩ B.
 
     Its own proof needs no proximal term, so `for_problem` takes η = 0: x_{t+1} = Π_B(z_t − (y_t + ∇f_t)/ρ). Where Π_B
     moves nothing, z_t is projected gradient descent with step 1/ρ.
-
-    Parameters
-    ----------
-    enclosing_set : Set
-        B.
-    project : Projection
-        Π_X, onto X = {g ≤ 0} ∩ B.
-    eta, rho : float or array
-        η and ρ, the weights of the proximal term and of the distance from the copy.
-    gradient_bound : float or array, optional
-        The G that η and ρ were made for.
     """
 
     name: ClassVar[str] = "feasible_online_adm"
@@ -217,17 +175,13 @@ class FeasibleOnlineADM(OnlineADM):
 
         Parameters
         ----------
-        problem : Problem
-            The problem that it plays.
-        horizon : int
-            T, the number of rounds.
         projection : Projection, optional
             Π_X, onto {g ≤ 0} ∩ B. Left out, the problem's.
         """
         onto, weight = cls._known_projection(problem, projection), _weight(problem, horizon)
         return cls(problem.enclosing_set, onto, 0.0, weight, problem.constants.gradient_bound)
 
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+    def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return regret ≤ (η + ρ) r²/2 + T G_f²/(2ρ), and violation 0."""
         c, T = problem.constants, horizons_of(rounds, self.batch_shape)
         eta, rho = np.asarray(self.eta), np.asarray(self.rho)

@@ -1,13 +1,10 @@
 """Optimistic A-FTRL: the leader counts a forecast of the next loss as if it had come; curvature from the errors.
 
 A-FTRL (`learners.aftrl`) with z_t + m_{t+1} in the place of z_t = Σ_{s≤t} ∇f_s(x_s), and with
-η_t = 2^{−½} R/√(S_{t−1} + ε), S_t = Σ_{s≤t} ‖∇f_s(x_s) − m_s‖², ε = 10^{−4} G_f², in the place of R/(G_f √t):
-
-    x_{t+1} = argmin_B ⟨z_t + m_{t+1}, x⟩ + ⟨Λ_{t+1}, g(x)⟩ + ‖x − x_1‖²/(2η_{t+1}).
-
-In `ftrl` this is a `Multiplier` with a `ForecastScale`.
-Guarantees: those of A-FTRL with P = R²/(2η_T) + Σ_t min(½η_t e_t², 2R e_t) ≤ 8.6 R√(S_T + ε), e_t = ‖∇f_t(x_t) − m_t‖.
-The statement is ours; the proof is in `docs/proofs/derivations.md`.
+η_t = 2^{−½} R/√(S_{t−1} + ε), S_t = Σ_{s≤t} ‖∇f_s(x_s) − m_s‖², ε = 10^{−4} G_f², in the place of R/(G_f √t). In `ftrl`
+this is a `Multiplier` with a `ForecastScale`.
+Guarantees: those of A-FTRL with P = 8.6 R√(S_T + ε). The statement is ours; the proof is in
+`docs/proofs/derivations.md`.
 """
 
 from __future__ import annotations
@@ -25,7 +22,7 @@ from longterm.constraints.prox import Prox
 from longterm.learners.feedback import Feedback
 from longterm.learners.ftrl import FTRL, FTRLState, Leader, Scale, SingleLeader, require_state
 from longterm.learners.hints import HintModel, LastGradient
-from longterm.learners.multiplier import Multiplier, default_theta_0
+from longterm.learners.multiplier import Multiplier
 from longterm.learners.prox_learner import as_numbers, prox_of
 from longterm.problems import Problem
 from longterm.theory.bounds import LONG_TERM, REGRET
@@ -106,8 +103,6 @@ class OptimisticAFTRL(FTRL):
 
         Parameters
         ----------
-        problem : Problem
-            Gives B, the prox of g, R, G_f, D and F.
         hints : HintModel, optional
             The forecasts; the last gradient unless given.
         beta : float or array
@@ -117,10 +112,9 @@ class OptimisticAFTRL(FTRL):
         """
         prox, c = prox_of(cls.__name__, cls.needs, problem), problem.constants
         G = validate.positive_scalar("loss_gradient_bound", c.loss_gradient_bound)
-        if theta_0 is None:
-            theta_0 = default_theta_0(prox.values_norm_bound(), validate.positive_scalar("loss_range", c.loss_range))
-        scale = ForecastScale(G, LastGradient() if hints is None else hints)
-        return cls(prox, scale, Multiplier(theta_0, beta))
+        unit = validate.positive_scalar("loss_range", c.loss_range)
+        dual = Multiplier.for_unit(prox.values_norm_bound(), unit, theta_0, beta)
+        return cls(prox, ForecastScale(G, LastGradient() if hints is None else hints), dual)
 
     def hinted(self, state: FTRLState, hint: Array) -> FTRLState:
         """Return the state with another forecast of its round, before it is asked."""

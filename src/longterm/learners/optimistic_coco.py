@@ -7,17 +7,16 @@ With guesses m^f_t of ∇f_t(x_t) and m^g_t of ∇[g_t]₊(x_t), Q_t the violati
     S_t = S_{t−1} + ‖d_t − m^f_t − w_t m^g_t‖²,   Q_t = Q_{t−1} + [g_t(x_t)]₊,   ω = min( 1/(4C√(E + 4G_g²)), ln 2/D )
 
 E starts at G_g². Once Σ ‖∇[g]₊ − m^g‖² exceeds it, E grows fourfold and Q = S = 0: a new epoch that keeps y. m^g comes
-from a model of the ∇[g_t]₊ so far. A fixed g is known, and m^g_t = ∇[g]₊(y_t). Hints are cut to length G_g.
+from a model of the ∇[g_t]₊ so far, or is ∇[g]₊(y_t) for a fixed g. Hints are cut to length G_g.
 Guarantees, against x* with g_t(x*) ≤ 0 in every round, summed over the epochs i of T_i rounds, with E^f_i =
 Σ ‖∇f_t − m^f_t‖² in it and θ_i = (G_f/G_g)/ω_i; n = O(ln E^g) epochs, E^f and E^g the sums over all rounds:
 
     Σ f_t(x_t) − f_t(x*)  ≤ Σ_i C√E^f_i + θ_i/4                               = O(√(n E^f) + √E^g)
     Σ [g_t(x_t)]₊         ≤ Σ_i (1/ω_i) ln( 2 + 4(C√E^f_i + F T_i)/θ_i )      = Õ(√E^g + D)
 
-Proof: `docs/proofs/drift.md`.
-The rule follows the abstract of Lekeufack and Jordan (2024). Steps, constants and proof are ours. At the kink of [g]₊ a
-guess of the wrong sign has error ‖∇g‖, so forecasts of g help only away from the boundary.
-It is no `Surrogate`: the weight is set before x_t is played, and an epoch resets price and step together.
+The rule follows the abstract of Lekeufack and Jordan (2024). Steps, constants and proof are ours
+(`docs/proofs/drift.md`). It is no `Surrogate`: the weight is set before x_t is played, and an epoch resets price and
+step together.
 """
 
 from __future__ import annotations
@@ -27,13 +26,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from longterm import _validate as validate
 from longterm._arrays import (
     Array,
-    FloatArray,
     as_column,
     clamp_min,
     clamp_to_divisor,
@@ -41,16 +36,16 @@ from longterm._arrays import (
     namespace,
     norm,
     resolution,
-    to_numpy,
 )
 from longterm.constraints import Constraint
 from longterm.constraints.base import max_with_index
 from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
 from longterm.learners.hints import HintModel, LastGradient
+from longterm.learners.prox_learner import as_numbers
 from longterm.problems import Problem
 from longterm.sets import Set
-from longterm.theory.bounds import HARD, REGRET, NoTheoremError
+from longterm.theory.bounds import HARD, REGRET, BoundValues
 
 TINY = 1e-12
 """The ε of the steps as a share of G_f²."""
@@ -59,7 +54,11 @@ OF_STEPS = 5.11
 
 
 class OptimisticCOCOState(NamedTuple):
-    """(t, x_t, y_t, m^f_t, m^g_t), the memories of the two models, then the sums of this epoch and of earlier ones."""
+    """(t, x_t, y_t, m^f_t, m^g_t), the memories of the models, the sums of this epoch, and the bounds of earlier ones.
+
+    `errors` is S_{t−1}, `violation` Q_{t−1}, `loss_errors` E^f so far, `level` E, all of this epoch of `rounds` rounds.
+    `constraint_errors` is Σ ‖∇[g]₊ − m^g‖² over all epochs.
+    """
 
     round: Array
     x: Array
@@ -69,21 +68,13 @@ class OptimisticCOCOState(NamedTuple):
     memory: Array
     constraint_memory: Array
     errors: Array
-    """S_{t−1} of the steps."""
     violation: Array
-    """Q_{t−1} of the weight."""
     loss_errors: Array
-    """E^f in this epoch so far."""
     constraint_errors: Array
-    """Σ ‖∇[g]₊ − m^g‖² over all epochs."""
     level: Array
-    """E, the errors of the hints that this epoch is made for."""
     rounds: Array
-    """The rounds of this epoch so far."""
     past_regret: Array
-    """The bound on the regret of earlier epochs."""
     past_violation: Array
-    """The bound on the violation of earlier epochs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,19 +99,12 @@ class OptimisticCOCO(Learner[OptimisticCOCOState]):
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm import run
-    >>> from longterm.constraints import VaryingAffine
-    >>> from longterm.learners import OptimisticCOCO
-    >>> from longterm.learners.hints import GivenHints, NoHint
-    >>> from longterm.losses import Linear
-    >>> from longterm.problems import Problem
-    >>> from longterm.sets import Ball
-    >>> from longterm.streams import Replay
+    >>> import longterm as lt
     >>> costs, rows = np.random.default_rng(0).choice([-1.0, 1.0], (2, 500, 1))
-    >>> problem = Problem(Ball(1), Linear(1), VaryingAffine(1, 1, 1.0, 0.5))
-    >>> stream = Replay([costs], [rows[:, None, :], np.full((500, 1), 0.5)])  # |x| ≤ ½, one side at a time
-    >>> for hints in (NoHint(), GivenHints(costs)):
-    ...     trace = run(problem, OptimisticCOCO.for_problem(problem, hints=hints), stream)
+    >>> problem = lt.Problem(lt.sets.Ball(1), lt.losses.Linear(1), lt.constraints.VaryingAffine(1, 1, 1.0, 0.5))
+    >>> stream = lt.streams.Replay([costs], [rows[:, None, :], np.full((500, 1), 0.5)])  # |x| ≤ ½, one side at a time
+    >>> for hints in (lt.learners.NoHint(), lt.learners.GivenHints(costs)):
+    ...     trace = lt.run(problem, lt.learners.OptimisticCOCO.for_problem(problem, hints=hints), stream)
     ...     print([float(value[-1].round(1)) for value in (trace.cumulative_loss, trace.hard_violation)])
     [-7.3, 10.5]
     [-128.7, 20.9]
@@ -145,7 +129,7 @@ class OptimisticCOCO(Learner[OptimisticCOCOState]):
 
     def __post_init__(self) -> None:
         sizes = ("loss_size", "constraint_size", "constraint_bound", "loss_range")
-        validate.set_frozen(self, **{name: validate.positive_scalar(name, getattr(self, name)) for name in sizes})
+        validate.validate_fields(self, validate.positive_scalar, *sizes)
 
     @classmethod
     def for_problem(
@@ -155,13 +139,10 @@ class OptimisticCOCO(Learner[OptimisticCOCOState]):
 
         Parameters
         ----------
-        problem : Problem
-            Gives B, the bounds and the fixed constraint.
         hints : HintModel, optional
             The forecasts of the loss's gradient. Left out, the last one.
         constraint_hints : HintModel, optional
-            The forecasts of the violation's gradient. Left out, that of the fixed constraint, or the last one if it
-            changes.
+            Those of the violation's gradient. Left out, that of the fixed constraint, or the last one if it changes.
         """
         c = problem.constants
         known = problem.constraint if constraint_hints is None and not problem.constraint.parameters else None
@@ -184,17 +165,13 @@ class OptimisticCOCO(Learner[OptimisticCOCOState]):
     def constraint_gradient_bound(self) -> float:
         return self.constraint_size
 
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
-        why = "it depends on the errors of the forecasts"
-        raise NoTheoremError(why, "Ask after the run: bound(problem, rounds, state=trace.state)")
-
-    def theorem_after(self, problem: Problem, state: OptimisticCOCOState) -> Mapping[str, FloatArray]:
-        names = ("loss_errors", "level", "rounds", "past_regret", "past_violation")
-        errors, level, rounds, past_regret, past_violation = (
-            np.asarray(to_numpy(getattr(state, name)), dtype=np.float64) for name in names
-        )
-        regret, violation = self._epoch_bounds(errors, level, rounds)
-        return {REGRET: past_regret + regret, HARD: past_violation + violation}
+    def theorem_after(self, problem: Problem, state: OptimisticCOCOState) -> BoundValues:
+        parts = (as_numbers(part) for part in (state.loss_errors, state.level, state.rounds))
+        regret, violation = self._epoch_bounds(*parts)
+        return {
+            REGRET: as_numbers(state.past_regret) + regret,
+            HARD: as_numbers(state.past_violation) + violation,
+        }
 
     def _growth(self, level: Array) -> Array:
         """Return ω, the rate at which the weight grows with the violation."""
@@ -208,15 +185,12 @@ class OptimisticCOCO(Learner[OptimisticCOCOState]):
         steps = OF_STEPS * self.enclosing_set.diameter * (xp.sqrt(errors) + TINY**0.5 * self.loss_size)
         return steps + theta / 4, xp.log(2 + 4 * (steps + self.loss_range * rounds) / theta) / omega
 
-    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> OptimisticCOCOState:
-        y = self.initial_x(batch_shape, xp, dtype)
-        t, zero = xp.asarray(1, dtype=xp.int64), xp.zeros(y.shape[:-1], dtype=y.dtype)
-        memory, constraint_memory = self.hints.start(y), self.constraint_hints.start(y)
-        hint, constraint_hint = self.hints.predict(memory, t, y), self._constraint_hint(constraint_memory, t, y)
-        models = (hint, constraint_hint, memory, constraint_memory)
-        start = OptimisticCOCOState(
-            t, y, y, *models, zero, zero, zero, zero, zero + self.constraint_size**2, *[zero] * 3
-        )
+    def first_state(self, t: Array, x: Array) -> OptimisticCOCOState:
+        zero = namespace(x).zeros(x.shape[:-1], dtype=x.dtype)
+        memory, constraint_memory = self.hints.start(x), self.constraint_hints.start(x)
+        hint, constraint_hint = self.hints.predict(memory, t, x), self._constraint_hint(constraint_memory, t, x)
+        models, level = (hint, constraint_hint, memory, constraint_memory), zero + self.constraint_size**2
+        start = OptimisticCOCOState(t, x, x, *models, zero, zero, zero, zero, level, zero, zero, zero)
         return start._replace(x=self._step(start, hint, constraint_hint))
 
     def hinted(

@@ -7,8 +7,7 @@ With κ = 2^{−3/4} Δ, S_t = Σ_{s≤t} ‖∇f_s(x_s) − m_s‖² and η_t =
 X is {g ≤ 0} ∩ B where its projection is known and g is fixed; then nothing is violated. Else X is B, and the
 constraint is ignored. ε = 10^{−12} G_f² only keeps the first step finite. The rule is well known (Rakhlin and
 Sridharan 2013, for example); steps and constants are ours.
-Guarantees: Σ f_t(x_t) − f_t(x*) ≤ 5.11 Δ √(S_T + ε).
-Proof: `docs/proofs/derivations.md`. Perfect forecasts have S = 0. With m_t = 0, S is Σ ‖∇f_t‖².
+Guarantees: Σ f_t(x_t) − f_t(x*) ≤ 5.11 Δ √(S_T + ε). Proof: `docs/proofs/derivations.md`.
 """
 
 from __future__ import annotations
@@ -18,10 +17,9 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, as_column, dot, namespace
+from longterm._arrays import Array, as_column, dot, namespace
 from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
 from longterm.learners.hints import HintModel, LastGradient
@@ -29,7 +27,7 @@ from longterm.learners.prox_learner import as_numbers
 from longterm.problems import Problem
 from longterm.projections import Projection
 from longterm.sets import Set
-from longterm.theory.bounds import HARD, REGRET, NoTheoremError
+from longterm.theory.bounds import HARD, REGRET, BoundValues
 
 EPSILON = 1e-12
 """ε as a share of G_f²."""
@@ -64,18 +62,12 @@ class OptimisticOGD(Learner[OptimisticOGDState]):
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm import run
-    >>> from longterm.learners import GivenHints, NoHint, OptimisticOGD
-    >>> from longterm.problems import Problem
-    >>> from longterm.constraints import L2Budget
-    >>> from longterm.losses import Linear
-    >>> from longterm.sets import Ball
-    >>> from longterm.streams import Replay
+    >>> import longterm as lt
     >>> costs = np.random.default_rng(0).choice([-1.0, 1.0], (500, 1))
-    >>> problem = Problem(Ball(1), Linear(1), L2Budget(1, budget=0.5))
-    >>> for hints in (NoHint(), GivenHints(costs)):
-    ...     learner = OptimisticOGD.for_problem(problem, hints=hints)
-    ...     print(float(run(problem, learner, Replay([costs])).cumulative_loss[-1].round(1)))
+    >>> problem = lt.Problem(lt.sets.Ball(1), lt.losses.Linear(1), lt.constraints.L2Budget(1, budget=0.5))
+    >>> for hints in (lt.learners.NoHint(), lt.learners.GivenHints(costs)):
+    ...     learner = lt.learners.OptimisticOGD.for_problem(problem, hints=hints)
+    ...     print(float(lt.run(problem, learner, lt.streams.Replay([costs])).cumulative_loss[-1].round(1)))
     -12.5
     -250.0
     """
@@ -99,8 +91,6 @@ class OptimisticOGD(Learner[OptimisticOGDState]):
 
         Parameters
         ----------
-        problem : Problem
-            Gives B, and X where its projection is known.
         hints : HintModel, optional
             The forecasts; the last gradient unless given.
         """
@@ -108,19 +98,17 @@ class OptimisticOGD(Learner[OptimisticOGDState]):
         model = LastGradient() if hints is None else hints
         return cls(problem.enclosing_set, problem.constants.loss_gradient_bound, model, onto)
 
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
-        why = "it is about the errors of the forecasts"
-        raise NoTheoremError(why, "Ask after the run: bound(problem, rounds, state=trace.state)")
-
-    def theorem_after(self, problem: Problem, state: OptimisticOGDState) -> Mapping[str, FloatArray]:
+    def theorem_after(self, problem: Problem, state: OptimisticOGDState) -> BoundValues:
         errors = as_numbers(state.errors) + EPSILON * self.size**2
         return {REGRET: 5.11 * problem.constants.diameter * np.sqrt(errors)}
 
-    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> OptimisticOGDState:
-        y = self._project(self.initial_x(batch_shape, xp, dtype))
-        t, errors, memory = xp.asarray(1, dtype=xp.int64), xp.zeros(y.shape[:-1], dtype=y.dtype), self.hints.start(y)
-        hint = self.hints.predict(memory, t, y)
-        return OptimisticOGDState(t, self._step(y, hint, errors), y, hint, errors, memory)
+    def initial_x(self, batch_shape: tuple[int, ...], xp: Any, dtype: Any) -> Array:
+        return self._project(super().initial_x(batch_shape, xp, dtype))
+
+    def first_state(self, t: Array, x: Array) -> OptimisticOGDState:
+        errors, memory = namespace(x).zeros(x.shape[:-1], dtype=x.dtype), self.hints.start(x)
+        hint = self.hints.predict(memory, t, x)
+        return OptimisticOGDState(t, self._step(x, hint, errors), x, hint, errors, memory)
 
     def hinted(self, state: OptimisticOGDState, hint: Array) -> OptimisticOGDState:
         """Return the state with another forecast of its round, before it is asked."""

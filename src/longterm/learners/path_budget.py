@@ -10,12 +10,8 @@ in any round t ≤ T:
 
     Σ f_s(x_s) − f_s(u_s) ≤ 1.5 A,         Σ [g_s(x_s)]₊ ≤ (2A/s) ln(4 + 2F t/A), if there is such a u
 
-Proof: `docs/proofs/drift.md`. P = 0 is the best fixed decision.
-
-**Few changes.** With `block` n the decision changes every n rounds, at most ⌈T/n⌉ − 1 times. The sums of a block count
-as one round, so T becomes ⌈T/n⌉ and G, F become nG, nF. u is constant within a block, and P is its path.
-Movement: Σ ‖x_{t+1} − x_t‖ ≤ κ √(T(1 + ln(S_T/S_1))) for any Q, as the step is normalised.
-If nothing is feasible in some round, there is no u, and the guarantees are void.
+Proof: `docs/proofs/drift.md`. With `block` n the decision changes every n rounds, at most ⌈T/n⌉ − 1 times. The sums of
+a block count as one round, so T becomes ⌈T/n⌉ and G, F become nG, nF; u is constant within a block.
 """
 
 from __future__ import annotations
@@ -25,18 +21,18 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, as_column, clamp_to_divisor, dot, like, namespace
+from longterm._arrays import Array, as_column, clamp_to_divisor, dot, like, namespace
 from longterm._validate import Hyper
-from longterm.learners.base import Learner, require_within_horizon
+from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
+from longterm.learners.made_for import require_within_horizon
 from longterm.learners.needs import Need
 from longterm.learners.sinha_vaze import LARGEST_EXPONENT
 from longterm.problems import Problem
 from longterm.sets import Set
-from longterm.theory.bounds import HARD, REGRET, NoTheoremError, horizons_of
+from longterm.theory.bounds import HARD, REGRET, BoundValues, NoTheoremError, Rounds, horizons_of
 
 
 class PathBudgetState(NamedTuple):
@@ -75,17 +71,12 @@ class PathBudget(Learner[PathBudgetState]):
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm import Problem, run
-    >>> from longterm.constraints import Affine
-    >>> from longterm.learners import PathBudget
-    >>> from longterm.losses import Linear
-    >>> from longterm.sets import Ball
-    >>> from longterm.streams import Replay
-    >>> problem = Problem(Ball(2), Linear(2), Affine([[0.0, 1.0]], [0.5]))
-    >>> turning = Replay([np.repeat([[1.0, 0.0], [-1.0, 0.0]], 500, axis=0)])
+    >>> import longterm as lt
+    >>> problem = lt.Problem(lt.sets.Ball(2), lt.losses.Linear(2), lt.constraints.Affine([[0.0, 1.0]], [0.5]))
+    >>> turning = lt.streams.Replay([np.repeat([[1.0, 0.0], [-1.0, 0.0]], 500, axis=0)])
     >>> for path in (0.0, 2.0):
-    ...     learner = PathBudget.for_problem(problem, horizon=1000, path=path)
-    ...     print(float(run(problem, learner, turning).cumulative_loss[-1].round(1)))
+    ...     learner = lt.learners.PathBudget.for_problem(problem, horizon=1000, path=path)
+    ...     print(float(lt.run(problem, learner, turning).cumulative_loss[-1].round(1)))
     -966.0
     -979.6
     """
@@ -118,10 +109,6 @@ class PathBudget(Learner[PathBudgetState]):
 
         Parameters
         ----------
-        problem : Problem
-            Gives B, Δ, G_f, G_g and F.
-        horizon : int
-            T.
         path : float
             P: how far the comparator may move, Σ ‖u_t − u_{t−1}‖.
         scale : float or array
@@ -136,7 +123,7 @@ class PathBudget(Learner[PathBudgetState]):
         ratio = c.loss_gradient_bound / c.constraint_gradient_bound
         return cls(problem.enclosing_set, reach, A, ratio, T, n, P)
 
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+    def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         t, c = horizons_of(rounds, self.batch_shape), problem.constants
         require_within_horizon(t, self.horizon)
         made = PathBudget.for_problem(problem, horizon=self.horizon, path=self.path, block=self.block)
@@ -150,10 +137,9 @@ class PathBudget(Learner[PathBudgetState]):
             regret = regret + self.block * c.loss_range
         return dict(zip((REGRET, HARD), np.broadcast_arrays(regret, hard), strict=True))
 
-    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> PathBudgetState:
-        x = self.initial_x(batch_shape, xp, dtype)
-        zero, zeros = xp.zeros(x.shape[:-1], dtype=x.dtype), xp.zeros_like(x)
-        return PathBudgetState(xp.asarray(1, dtype=xp.int64), x, zero, zero, zeros, zero, zeros)
+    def first_state(self, t: Array, x: Array) -> PathBudgetState:
+        zero, zeros = namespace(x).zeros(x.shape[:-1], dtype=x.dtype), namespace(x).zeros_like(x)
+        return PathBudgetState(t, x, zero, zero, zeros, zero, zeros)
 
     def update(self, state: PathBudgetState, feedback: Feedback) -> PathBudgetState:
         x, xp = state.x, namespace(state.x)

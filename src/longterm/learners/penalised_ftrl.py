@@ -4,20 +4,19 @@ With z_t = Σ_{s≤t} ∇f_s(x_s), W_t = Σ_{s≤t} w_s and c the centre of B,
 
     x_{t+1} = argmin_{x ∈ B} ⟨z_t, x⟩ + W_{t+1} [g(x)]₊ + (a_{t+1}/2)‖x − c‖²,        z_0 = 0.
 
-In `ftrl` this is a `GrowingPenalty`. Each round solves for one scalar root ν, which the budgets have in closed form.
-The learners differ in the scale:
+In `ftrl` this is a `GrowingPenalty`. The learners differ in the scale:
 
 - `PenalisedFTRL` has given constants: a_t = G_f √t/R, w_t = w_0 t^{1+e}, w_0 = (F + RG_f)/D.
 - `AdaptivePenalisedFTRL` finds them online: a_{t+1} = √V_t/R with V_t = Σ_{s≤t} ‖∇f_s(x_s)‖², w_{t+1} =
-  w_0 M_t (t + 1)^{1+e} with M_t = max_{s≤t} ‖∇f_s(x_s)‖ and w_0 = 2R/D, w_1 = 0. It knows no G_f and no F. Up to round
-  τ, the first with a gradient other than 0, it stays at c, where g(c) ≤ 0 must hold.
+  w_0 M_t (t + 1)^{1+e} with M_t = max_{s≤t} ‖∇f_s(x_s)‖ and w_0 = 2R/D, w_1 = 0. Up to the first gradient other than 0
+  it stays at c, where g(c) ≤ 0 must hold.
 - `MixedPenalisedFTRL` mixes the leaders of eight radii (elastic-net budgets). They share one ν_t, which never falls.
 
 Needs: a fixed constraint of one function with {g ≤ 0} inside B, and the prox of its positive part. No horizon.
 Guarantees: regret at most P_T, with no term for the constraint, and **hard** violation Σ [g(x_t)]₊ = O(1) for every T
 at once. Given constants: P_T ≤ (3/2) R G_f √T and (F + RG_f)(1 + 1/e)/w_0. Found online, data-dependent:
 P_T = (5/2) R √V_T, or P_0 + N_0 of the mixture (`docs/proofs/aftrl.md`, `docs/proofs/scales.md`).
-Not promised: feasibility in a single round, anything about streams that drift. z only accumulates; use `Restarted`.
+Not promised: feasibility in a single round, anything about streams that drift: use `Restarted`.
 """
 
 from __future__ import annotations
@@ -42,19 +41,9 @@ class PenalisedFTRL(FTRL):
 
     Examples
     --------
-    >>> from longterm import Problem, run
-    >>> from longterm.learners import PenalisedFTRL
-    >>> from longterm.constraints import ElasticNetBudget
-    >>> from longterm.losses import Linear
-    >>> from longterm.problems import budgeted_logistic
-    >>> from longterm.streams import SwitchingCosts
-    >>> g = ElasticNetBudget(5, budget=1.0)
-    >>> problem = Problem(g.enclosing_ball(), Linear(5), g)
-    >>> trace = run(problem, PenalisedFTRL.for_problem(problem), SwitchingCosts(5), rounds=1000, record=[10, 1000])
-    >>> trace.hard_violation.round(3)
-    array([0., 0.])
-    >>> problem = budgeted_logistic([[3.0, 4.0, 0.0, 0.0]], budget=1.5)
-    >>> bound = PenalisedFTRL.for_problem(problem).bound(problem, [100, 10_000])
+    >>> import longterm as lt
+    >>> problem = lt.problems.budgeted_logistic([[3.0, 4.0, 0.0, 0.0]], budget=1.5)
+    >>> bound = lt.learners.PenalisedFTRL.for_problem(problem).bound(problem, [100, 10_000])
     >>> bound["regret"].round(1), bound["hard_violation"].round(2)
     (array([ 72.5, 747.5]), array([4.2 , 4.47]))
     """
@@ -70,8 +59,6 @@ class PenalisedFTRL(FTRL):
 
         Parameters
         ----------
-        problem : Problem
-            Gives B, the prox of [g]₊, R, G_f, D and F.
         w_0 : float or array, optional
             The first weight; (F + RG_f)/D unless given.
         growth : float or array
@@ -79,9 +66,8 @@ class PenalisedFTRL(FTRL):
         """
         prox, c = prox_of(cls.__name__, cls.needs, problem), problem.constants
         G = validate.positive_scalar("loss_gradient_bound", c.loss_gradient_bound)
-        if w_0 is None:
-            w_0 = (c.loss_range + c.radius * G) / c.constraint_bound
-        return cls(prox, GivenScale(c.radius / G), GrowingPenalty(w_0, growth))
+        first = (c.loss_range + c.radius * G) / c.constraint_bound if w_0 is None else w_0
+        return cls(prox, GivenScale(c.radius / G), GrowingPenalty(first, growth))
 
 
 class AdaptivePenalisedFTRL(FTRL):
@@ -90,10 +76,7 @@ class AdaptivePenalisedFTRL(FTRL):
     needs: ClassVar[frozenset[Need]] = PenalisedFTRL.needs
     name: ClassVar[str] = "adaptive_penalised_ftrl"
     title: ClassVar[str] = "Adaptive penalised FTRL"
-    promises: ClassVar[Mapping[str, str]] = {
-        REGRET: "O(√T), data-dependent",
-        HARD: "O(1), data-dependent",
-    }
+    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(√T), data-dependent", HARD: "O(1), data-dependent"}
 
     @classmethod
     def for_problem(cls, problem: Problem, *, w_0: Hyper | None = None, growth: Hyper = 0.5) -> AdaptivePenalisedFTRL:
@@ -101,17 +84,14 @@ class AdaptivePenalisedFTRL(FTRL):
 
         Parameters
         ----------
-        problem : Problem
-            Gives B, the prox of [g]₊, R and D. Nothing is read off its losses.
         w_0 : float or array, optional
             w_0 of w_{t+1} = w_0 M_t (t + 1)^{1+e}, above 0; 2R/D unless given.
         growth : float or array
             e of the weights, above 0.
         """
         prox, c = prox_of(cls.__name__, cls.needs, problem), problem.constants
-        if w_0 is None:
-            w_0 = 2 * c.radius / c.constraint_bound
-        return cls(prox, OnlineScale(), GrowingPenalty(w_0, growth))
+        first = 2 * c.radius / c.constraint_bound if w_0 is None else w_0
+        return cls(prox, OnlineScale(), GrowingPenalty(first, growth))
 
 
 class MixedPenalisedFTRL(FTRL):
@@ -139,8 +119,6 @@ class MixedPenalisedFTRL(FTRL):
 
         Parameters
         ----------
-        problem : Problem
-            Gives the ball, the budget, R and D.
         w_0 : float or array, optional
             w_0 of w_{t+1} = w_0 M_t (t + 1)^{1+e}, above 0; 2R/D unless given.
         typical_size : float, optional
@@ -149,7 +127,6 @@ class MixedPenalisedFTRL(FTRL):
             e of the weights, above 0.
         """
         prox, c = prox_of(cls.__name__, cls.needs, problem), problem.constants
-        if w_0 is None:
-            w_0 = 2 * c.radius / c.constraint_bound
+        first = 2 * c.radius / c.constraint_bound if w_0 is None else w_0
         size = default_typical_size(prox) if typical_size is None else typical_size
-        return cls(prox, ScaleMixture(size), GrowingPenalty(w_0, growth))
+        return cls(prox, ScaleMixture(size), GrowingPenalty(first, growth))

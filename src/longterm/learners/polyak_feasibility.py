@@ -7,13 +7,11 @@ A gradient step, then the nearest point of the half-space in which the tangent o
 
 with g = max_j g_j and a Slater point x̂ in B, g(x̂) ≤ −ε.
 
-Steps (`docs/proofs/after_the_paper.md`): a margin 0 < ϱ < ε, the slope s_0 = (ε − ϱ)/Δ that convexity guarantees
-outside {g + ϱ ≤ 0}, at most G_g, and η = (1 − √(1 − s_0²/G_g²)) ϱ/(G_g G_f). `for_problem` takes the ϱ that minimises
-the bound. The authors take 1/√T, which has no unit. We know the article by its abstract and its authors' code. The
-proof is ours.
+Steps: a margin 0 < ϱ < ε, the slope s_0 = (ε − ϱ)/Δ, at most G_g, and η = (1 − √(1 − s_0²/G_g²)) ϱ/(G_g G_f).
+`for_problem` takes the ϱ that minimises the bound. The authors take 1/√T, which has no unit. We know the article by its
+abstract and its authors' code. The proof is ours (`docs/proofs/after_the_paper.md`).
 Needs: a fixed constraint, the Slater point itself, a horizon (for ϱ), one value and subgradient of f_t and g at x_t.
-Guarantees: **g(x_t) ≤ 0 in every round**, up to rounding, and O(√T) regret, against adversarial losses. A larger η
-keeps the bound on the regret, but not feasibility.
+Guarantees: **g(x_t) ≤ 0 in every round**, up to rounding, and O(√T) regret, against adversarial losses.
 Not promised: small constants. η has (ε/(ΔG_g))² in it: a thin X means small steps.
 """
 
@@ -24,19 +22,19 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_column, dot, like, namespace
 from longterm._validate import Hyper
 from longterm.errors import InputError
-from longterm.learners.base import MadeForConstants, PointState
+from longterm.learners.base import PointState
 from longterm.learners.feedback import Feedback
+from longterm.learners.made_for import MadeForConstants
 from longterm.learners.needs import Need, require_needs
 from longterm.learners.tightened import slater_point_for
 from longterm.problems import Problem
 from longterm.sets import Set
-from longterm.theory.bounds import HARD, REGRET, NoTheoremError, horizons_of
+from longterm.theory.bounds import HARD, REGRET, BoundValues, NoTheoremError, Rounds, horizons_of
 from longterm.theory.facts import Assumption, Constants
 from longterm.theory.slater import SlaterPoint, require_slack
 
@@ -51,23 +49,18 @@ class PolyakFeasibility(MadeForConstants[PointState]):
         B, which it projects onto.
     slater : SlaterPoint
         x̂, the first decision, and ε.
-    eta : float or array
-        η.
-    margin : float or array
-        ϱ.
+    eta, margin : float or array
+        η and ϱ.
     made_for : Constants, optional
         The problem's constants that η was made for.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm import run
-    >>> from longterm.learners import PolyakFeasibility
-    >>> from longterm.problems import two_dimensional
-    >>> from longterm.streams import Replay
-    >>> problem = two_dimensional()  # g = x₁ − ¼
-    >>> learner = PolyakFeasibility.for_problem(problem, horizon=2000)
-    >>> trace = run(problem, learner, Replay([np.tile([0.8, 0.6], (2000, 1))]))
+    >>> import longterm as lt
+    >>> problem = lt.problems.two_dimensional()  # g = x₁ − ¼
+    >>> learner = lt.learners.PolyakFeasibility.for_problem(problem, horizon=2000)
+    >>> trace = lt.run(problem, learner, lt.streams.Replay([np.tile([0.8, 0.6], (2000, 1))]))
     >>> bool(trace.largest_violation[-1] <= 0), trace.state.x.round(2)
     (True, array([0.18, 0.6 ]))
     """
@@ -100,10 +93,6 @@ class PolyakFeasibility(MadeForConstants[PointState]):
 
         Parameters
         ----------
-        problem : Problem
-            The problem that it plays.
-        horizon : int
-            T, the number of rounds.
         margin : float or array, optional
             ϱ. Left out, the one with the smallest bound on the regret.
         slater : SlaterPoint, optional
@@ -119,7 +108,7 @@ class PolyakFeasibility(MadeForConstants[PointState]):
         super().require_playable(problem)
         require_slack(self.slater, problem.constraint, problem.enclosing_set)
 
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+    def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return Σ f_t(x_t) − f_t(x*) ≤ Δ²/(2η) + ηG_f²T/2 + (ϱ/ε)FT, and no violation in any round."""
         c, epsilon = problem.constants, self.slater.epsilon
         if np.any(np.asarray(self.eta) > np.asarray(safe_step(c, epsilon, np.asarray(self.margin))) * (1 + 1e-9)):
@@ -136,9 +125,9 @@ class PolyakFeasibility(MadeForConstants[PointState]):
         safe = safe_step(self.made_for, self.slater.epsilon, np.asarray(self.margin))
         return (Assumption.worst("η ≤ (1 − √(1 − s_0²/G_g²)) ϱ/(G_g G_f)", self.eta, safe, "Take a smaller η"),)
 
-    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> PointState:
+    def initial_x(self, batch_shape: tuple[int, ...], xp: Any, dtype: Any) -> Array:
         assert self.slater.x is not None  # checked when it was made
-        return PointState(xp.asarray(1, dtype=xp.int64), self.broadcast(self.slater.x, batch_shape, xp, dtype))
+        return self.broadcast(self.slater.x, batch_shape, xp, dtype)
 
     def update(self, state: PointState, feedback: Feedback) -> PointState:
         xp, slope = namespace(state.x), feedback.constraint_gradient

@@ -2,22 +2,12 @@
 
     x_{t+1} = Π_X( x_t − η_t ∇f_t(x_t) ),      X = {g ≤ 0} ∩ B,      x_1 = Π_X(centre of B)
 
-- convex losses (Zinkevich, *Online convex programming and generalized infinitesimal gradient ascent*, 2003):
-  η_t = Δ/(G√t);
-- σ-strongly convex losses (Hazan, Agarwal, Kale, *Logarithmic regret algorithms for online convex optimization*,
-  2007, Theorem 1): η_t = 1/(σt).
-
-Here G bounds the gradients of the losses only. Δ bounds the distance of two points of X: the diameter of B unless a
-smaller one is given. Zinkevich's article has η_t = 1/√t. The factor Δ/G balances the two terms of its bound.
+Steps: η_t = Δ/(G√t) for convex losses (Zinkevich 2003, with the factor Δ/G that balances his bound), η_t = 1/(σt) for
+σ-strongly convex ones (Hazan, Agarwal, Kale 2007, Theorem 1). G bounds the gradients of the losses only. Δ bounds the
+distance of two points of X: the diameter of B unless a smaller one is given.
 Needs: the exact projection onto X, the same constraint in every round, one gradient of f_t at x_t. Never ∇g.
 Guarantees, at every T: regret at most (3/2) ΔG√T, and (G²/(2σ)) (1 + ln T). No violation in any round, up to the
-rounding of the projection. With a_t = ‖x_t − x*‖² and x* in X, projecting onto X does not increase distances to it, so
-
-    f_t(x_t) − f_t(x*) ≤ (a_t − a_{t+1})/(2η_t) − (σ/2) a_t + (η_t/2) G².
-
-Sum over t, with a_t ≤ Δ² and 1/η_t − 1/η_{t−1} ≥ 0. For η_t = Δ/(G√t) and σ = 0 the first part is at most
-Δ²/(2η_T) = ΔG√T/2 and the second (ΔG/2) Σ 1/√t ≤ ΔG√T. For η_t = 1/(σt) the first part vanishes, and
-Σ 1/t ≤ 1 + ln T.
+rounding of the projection. Proof: `docs/proofs/derivations.md`.
 """
 
 from __future__ import annotations
@@ -27,10 +17,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, as_column, like, namespace
+from longterm._arrays import Array, as_column, like, namespace
 from longterm._validate import Hyper
 from longterm.learners.base import Learner, PointState
 from longterm.learners.feedback import Feedback
@@ -39,7 +28,7 @@ from longterm.learners.projection_check import known_projection, require_feasibl
 from longterm.problems import Problem
 from longterm.projections import Projection
 from longterm.sets import Set
-from longterm.theory.bounds import HARD, REGRET, NoTheoremError, horizons_of
+from longterm.theory.bounds import HARD, REGRET, BoundValues, NoTheoremError, Rounds, horizons_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,8 +44,7 @@ class ProjectedOGD(Learner[PointState]):
     first_step : float or array
         η_1.
     decay : float or array
-        p of η_t = η_1/t^p: ½ for convex losses. With 1 the steps are those for σ = 1/η_1, and losses that are less
-        strongly convex are refused.
+        p of η_t = η_1/t^p: ½ for convex losses, 1 for losses with σ ≥ 1/η_1.
     made_for : float or array, optional
         The bound on the losses' gradients that the steps were made for.
     diameter : float or array, optional
@@ -65,14 +53,12 @@ class ProjectedOGD(Learner[PointState]):
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm import observe
-    >>> from longterm.learners import ProjectedOGD
-    >>> from longterm.problems import two_dimensional
-    >>> problem = two_dimensional()
-    >>> learner = ProjectedOGD.for_problem(problem, steps="strongly convex")
+    >>> import longterm as lt
+    >>> problem = lt.problems.two_dimensional()
+    >>> learner = lt.learners.ProjectedOGD.for_problem(problem, steps="strongly convex")
     >>> state = learner.init()
     >>> for target in ([1.0, 0.0], [0.0, 1.0]):
-    ...     state = learner.tell(state, observe(problem, learner.ask(state), [np.array(target)]))
+    ...     state = learner.tell(state, lt.observe(problem, learner.ask(state), [np.array(target)]))
     >>> learner.ask(state)
     array([0.125, 0.5  ])
     """
@@ -108,8 +94,6 @@ class ProjectedOGD(Learner[PointState]):
 
         Parameters
         ----------
-        problem : Problem
-            The problem that it plays.
         steps : {"convex", "strongly convex"}
             The steps of Zinkevich, or of Hazan, Agarwal and Kale with the problem's σ.
         diameter : float or array, optional
@@ -134,13 +118,10 @@ class ProjectedOGD(Learner[PointState]):
     def strong_convexity(self) -> Hyper:
         return validate.number("strong_convexity", np.where(np.asarray(self.decay) == 1, 1 / self.first_step, 0.0))
 
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+    def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return the bound above with Σ 1/√t ≤ 2√T or Σ 1/t ≤ 1 + ln T, for steps η_1/√t or η_1/t."""
-        T, first, G = (
-            horizons_of(rounds, self.batch_shape),
-            np.asarray(self.first_step),
-            problem.constants.loss_gradient_bound,
-        )
+        T, first = horizons_of(rounds, self.batch_shape), np.asarray(self.first_step)
+        G = problem.constants.loss_gradient_bound
         if np.all(self.decay == 1):
             regret = np.asarray(first * G**2 / 2 * (1 + np.log(T)))
         elif np.all(self.decay == 0.5):
@@ -154,9 +135,8 @@ class ProjectedOGD(Learner[PointState]):
     def loss_gradient_bound(self) -> Hyper | None:
         return self.made_for
 
-    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> PointState:
-        x = self.projection(self.initial_x(batch_shape, xp, dtype))
-        return PointState(xp.asarray(1, dtype=xp.int64), x)
+    def initial_x(self, batch_shape: tuple[int, ...], xp: Any, dtype: Any) -> Array:
+        return self.projection(super().initial_x(batch_shape, xp, dtype))
 
     def update(self, state: PointState, feedback: Feedback) -> PointState:
         moved = state.x - as_column(self._eta(state)) * feedback.loss_gradient

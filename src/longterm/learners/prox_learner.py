@@ -9,7 +9,7 @@ import numpy as np
 
 from longterm._arrays import Array, FloatArray, as_column, namespace, to_numpy
 from longterm._validate import set_frozen
-from longterm.constraints.prox import PenaltyProx, Prox
+from longterm.constraints.prox import Prox
 from longterm.constraints.smooth import SmoothProx
 from longterm.errors import InputError
 from longterm.learners.base import Learner, S
@@ -41,11 +41,6 @@ def prox_of(learner: str, needs: frozenset[Need], problem: Problem) -> Prox:
     """Return the prox of the problem's constraint, or raise with the reason why there is none."""
     require_needs(learner, needs, problem)
     return cast(Prox, problem.constraint.prox(problem.enclosing_set))
-
-
-def penalty_prox_of(learner: str, needs: frozenset[Need], problem: Problem) -> PenaltyProx:
-    """Return the prox of the positive part of the problem's constraint, or raise with the reason."""
-    return cast(PenaltyProx, prox_of(learner, needs, problem))
 
 
 def require_same_constraint(prox: Prox, problem: Problem) -> None:

@@ -5,9 +5,8 @@
 
 The new multiplier is used: it is known before x_{t+1} is played. Affine constraints have a multiplier each.
 
-Steps: condition C2, which ties θ_t to η_t G² in A-OGD, is not needed, nor is ∇g. θ_t = θ_0/t^β with any θ_0 > 0,
-μ_t = 1/(θ_t (t + 1)), and η_t for the losses alone: Δ/(√2 G_f √t) for convex ones, 1/(σt) for strongly convex ones.
-The default θ_0 is D²/(10F); `learners.aftrl` describes the trade-off.
+Steps: neither condition C2 nor ∇g is needed. θ_t = θ_0/t^β with any θ_0 > 0 (D²/(10F) by default),
+μ_t = 1/(θ_t (t + 1)), and η_t for the losses alone: Δ/(√2 G_f √t), or 1/(σt) for strongly convex ones.
 Needs: a fixed constraint, and its prox on B. No horizon.
 Guarantees: O(√T + T^β) regret (strongly convex: O(log T + T^β)), O(T^{1−β/2}) for every Σ_t g_j(x_t) (signed), against
 losses of an adversary (`docs/proofs/aftrl.md`).
@@ -21,17 +20,16 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from longterm._arrays import Array, FloatArray, as_column
+from longterm._arrays import Array, as_column
 from longterm._validate import Hyper, positive_scalar
 from longterm.learners.feedback import Feedback
 from longterm.learners.ftrl_scales import GivenScale, StronglyConvexScale, scale_for
-from longterm.learners.multiplier import Multiplier, MultiplierState, default_theta_0
+from longterm.learners.multiplier import Multiplier, MultiplierState
 from longterm.learners.needs import StepKind
 from longterm.learners.prox_learner import ProxLearner, as_reported, prox_of, values_of
 from longterm.problems import Problem
-from longterm.theory.bounds import LONG_TERM, REGRET, horizons_of
+from longterm.theory.bounds import LONG_TERM, REGRET, BoundValues, Rounds, horizons_of
 from longterm.theory.step_sums import power_sum
 
 
@@ -64,13 +62,10 @@ class ProximalAOGD(ProxLearner[ProximalAOGDState]):
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm import run
-    >>> from longterm.learners import ProximalAOGD
-    >>> from longterm.problems import two_dimensional
-    >>> from longterm.streams import Replay
-    >>> problem = two_dimensional()  # g = x₁ − ¼
-    >>> learner = ProximalAOGD.for_problem(problem, steps="strongly convex")
-    >>> run(problem, learner, Replay([np.tile([0.8, 0.6], (2000, 1))])).state.x.round(2)
+    >>> import longterm as lt
+    >>> problem = lt.problems.two_dimensional()  # g = x₁ − ¼
+    >>> learner = lt.learners.ProximalAOGD.for_problem(problem, steps="strongly convex")
+    >>> lt.run(problem, learner, lt.streams.Replay([np.tile([0.8, 0.6], (2000, 1))])).state.x.round(2)
     array([0.25, 0.6 ])
     """
 
@@ -93,8 +88,6 @@ class ProximalAOGD(ProxLearner[ProximalAOGDState]):
 
         Parameters
         ----------
-        problem : Problem
-            Gives B, the prox of g, Δ, G_f, D and F, or σ.
         steps : {"convex", "strongly convex"}
             η_t = Δ/(√2 G_f √t), or 1/(σt).
         beta : float or array
@@ -103,16 +96,15 @@ class ProximalAOGD(ProxLearner[ProximalAOGDState]):
             Above 0; D²/(10F) unless given. Larger values favour the regret.
         """
         prox, c = prox_of(cls.__name__, cls.needs, problem), problem.constants
-        scale = scale_for(problem, steps, c.diameter, 2**0.5)
-        if theta_0 is None:
-            theta_0 = default_theta_0(prox.values_norm_bound(), positive_scalar("loss_range", c.loss_range))
-        return cls(prox, scale, Multiplier(theta_0, beta))
+        unit = positive_scalar("loss_range", c.loss_range)
+        dual = Multiplier.for_unit(prox.values_norm_bound(), unit, theta_0, beta)
+        return cls(prox, scale_for(problem, steps, c.diameter, 2**0.5), dual)
 
     @property
     def strong_convexity(self) -> Hyper:
         return self.scale.strong_convexity
 
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+    def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return the bounds of `Multiplier` for the primal term P below.
 
         Convex losses, η_t = s/√t: P = r²/(2s) + (Δ²/(2s)) (√T − 1) + (G_f²/2) Σ η_t, with r = max ‖x_1 − x‖ over B.
@@ -127,9 +119,8 @@ class ProximalAOGD(ProxLearner[ProximalAOGDState]):
             P = P + c.loss_gradient_bound**2 * s / 2 * power_sum(T, 0.5)
         return self.dual.bounds(P, self.prox, self.scale, problem, T, None)
 
-    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> ProximalAOGDState:
-        x = self.initial_x(batch_shape, xp, dtype)
-        return ProximalAOGDState(xp.asarray(1, dtype=xp.int64), x, self.dual.start(self.prox.constraint.count, x))
+    def first_state(self, t: Array, x: Array) -> ProximalAOGDState:
+        return ProximalAOGDState(t, x, self.dual.start(self.prox.constraint.count, x))
 
     def update(self, state: ProximalAOGDState, feedback: Feedback) -> ProximalAOGDState:
         values = values_of(feedback, self.prox.constraint.count)

@@ -4,18 +4,13 @@
 
 The state has no multiplier. One penalty charges the maximum of the constraints, with L = G_g². ``penalties="each"``
 charges each constraint separately. Then L must satisfy ‖Σ_j w_j ∇g_j‖² ≤ L‖w‖²: σ_max(A)² for affine constraints, else
-m G_g².
+m G_g². With L = G_g² the vector form is **false**. `check` warns of an L that is too small, and `bound` is empty then.
 
 Steps: η_t = Δ/(2 G_f t^β) for convex losses, 1/(σt) for strongly convex ones. Any c > 1 has a bound, and c = 2 the
-smallest. The article's θ = (m + 1)G²η/(2(1 − α)), known to us from a restatement, is c = 1/(1 − α) with
-L = (m + 1)G²/2. Its proof then charges the losses (m + 1)/2 times as much.
+smallest.
 Needs: value and one subgradient of f_t and g_t at x_t (of every g_j with ``penalties="each"``). No horizon.
-Guarantees: `theorem`, for every T at once, against every x* with g_t(x*) ≤ 0 in all rounds: O(T^max(β, 1−β)) regret
-(strongly convex O(log T)), O(T^{1−β/2}) **hard** violation Σ [g_t(x_t)]₊ (strongly convex O(√(T log T))), and
-Σ [g_t(x_t)]₊² = O(T^{1−β}) (strongly convex O(log T)). Proofs: `docs/proofs/after_the_paper.md`.
-Not promised: feasibility in a single round. The vector form with L = G_g² is **false**: eight copies each of x ≤ 0 and
-−x ≤ 0 make x_{t+1} = −x_t at c = 4 in every round (`tests/learners/test_quadratic_penalty.py`). `check` warns of an L
-that is too small, and `bound` is empty for it.
+Guarantees: `theorem`, for every T at once, against every x* with g_t(x*) ≤ 0 in all rounds. Proofs, and the article's
+own constant: `docs/proofs/after_the_paper.md`. Not promised: feasibility in a single round.
 """
 
 from __future__ import annotations
@@ -26,23 +21,23 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_column, namespace, resolution
 from longterm._validate import Hyper
 from longterm.errors import AssumptionWarning, InputError
-from longterm.learners.base import MadeForConstants, PointState
+from longterm.learners.base import PointState
 from longterm.learners.duals import Duals, OneForTheMaximum, OnePerConstraint
 from longterm.learners.feedback import Feedback
 from longterm.learners.feedback_check import OnBrokenBound
+from longterm.learners.made_for import MadeForConstants
 from longterm.learners.needs import StepKind, require_strong_convexity
 from longterm.problems import Problem
 from longterm.sets import Set
-from longterm.theory.bounds import HARD, REGRET, SQUARED, NoTheoremError, horizons_of
+from longterm.theory.bounds import HARD, REGRET, SQUARED, BoundValues, NoTheoremError, Rounds, horizons_of
 from longterm.theory.facts import Constants
 from longterm.theory.schedules import PenaltySchedule
-from longterm.theory.step_sums import step_sums, tabulate
+from longterm.theory.step_sums import descent_cost, step_sums, tabulate
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,14 +58,12 @@ class QuadraticPenaltyOGD(MadeForConstants[PointState]):
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm import observe
-    >>> from longterm.learners import QuadraticPenaltyOGD
-    >>> from longterm.problems import two_dimensional
-    >>> problem = two_dimensional()  # σ = 1, G_g = 1, g = x₁ − ¼
-    >>> learner = QuadraticPenaltyOGD.for_problem(problem, steps="strongly convex")
+    >>> import longterm as lt
+    >>> problem = lt.problems.two_dimensional()  # σ = 1, G_g = 1, g = x₁ − ¼
+    >>> learner = lt.learners.QuadraticPenaltyOGD.for_problem(problem, steps="strongly convex")
     >>> state = learner.init()
-    >>> for target in ([1.0, 0.0], [1.0, 0.0]):
-    ...     state = learner.tell(state, observe(problem, learner.ask(state), [np.array(target)]))
+    >>> for _ in range(2):
+    ...     state = learner.tell(state, lt.observe(problem, learner.ask(state), [np.array([1.0, 0.0])]))
     >>> learner.ask(state)  # (1, 0) − ½ · ¾/θ_2 with θ_2 = 2 · ½
     array([0.625, 0.   ])
     """
@@ -104,12 +97,10 @@ class QuadraticPenaltyOGD(MadeForConstants[PointState]):
 
         Parameters
         ----------
-        problem : Problem
-            Gives B, Δ, G_f, G_g and σ.
         steps : {"convex", "strongly convex"}
             η_t = Δ/(2 G_f t^β), or 1/(σt).
         beta : float or array
-            β in (0, 1), of the steps for convex losses: larger favours the constraint, smaller (down to ½) the regret.
+            β in (0, 1), of the convex steps: larger favours the constraint, smaller (down to ½) the regret.
         factor : float or array
             c > 1. The bound is smallest at 2.
         penalties : {"one", "each"}
@@ -152,27 +143,21 @@ class QuadraticPenaltyOGD(MadeForConstants[PointState]):
     def require(self, feedback: Feedback, x: Array, t: int | None, on_broken_bound: OnBrokenBound) -> None:
         self.penalised.require(feedback, x, t)
 
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+    def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return the bounds for θ_t = c L η_t with c > 1. v_t is the vector [g_t(x_t)]₊ of the charged constraints.
 
             Σ f_t(x_t) − f_t(x*) + (1 − 1/c) Σ ‖v_t‖²/θ_t ≤ P_T = r² [δ_η]₊/2 + (Δ²/2) U_η + G_f² S_η
             Σ ‖v_t‖  ≤ √( S_θ (P_T + F T) c/(c − 1) )
             Σ ‖v_t‖² ≤ (c/(c − 1)) Σ θ_t (F + P_t − P_{t−1}),      P_0 = 0
 
-        They hold against x* with g_t(x*) ≤ 0 in every round. ‖v_t‖ is at least [max_j g_j(x_t)]₊. The last line is of
-        order S_θ: T^{1−β} for convex losses, log T for strongly convex ones. With c = 2 on a ball: P_T ≤ 2rG_f T^β +
-        rG_f T^{1−β}/(1 − β) − 3rG_f/2 and √(4 (G_g²/G_f) r T^{1−β} (P_T + F T)/(1 − β)). The σ in use is the problem's.
+        ‖v_t‖ is at least [max_j g_j(x_t)]₊. The σ in use is the problem's.
         """
         missing = self._missing_curvature(problem)
         if missing:
             raise NoTheoremError(missing, "Take a larger curvature, or QuadraticPenaltyOGD.for_problem")
         c, schedule, factor = problem.constants, self.schedule, np.asarray(self.schedule.factor)
         sums = step_sums(schedule, rounds, c.strong_convexity)
-        regret = (
-            c.radius**2 * np.maximum(sums.delta_eta, 0.0) / 2
-            + c.diameter**2 / 2 * sums.growth
-            + c.loss_gradient_bound**2 * sums.eta
-        )
+        regret = descent_cost(sums, c, c.loss_gradient_bound)
         T, share = horizons_of(rounds, schedule.batch_shape), factor / (factor - 1)
         hard = np.sqrt(sums.theta * (regret + c.loss_range * T) * share)
         return {REGRET: regret, HARD: hard, SQUARED: self._charged(c, int(rounds.max()))[rounds - 1] * share}
@@ -189,9 +174,6 @@ class QuadraticPenaltyOGD(MadeForConstants[PointState]):
             totals.append(sums)
             last = sums[-1]
         return np.concatenate(totals)
-
-    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> PointState:
-        return PointState(xp.asarray(1, dtype=xp.int64), self.initial_x(batch_shape, xp, dtype))
 
     def update(self, state: PointState, feedback: Feedback) -> PointState:
         theta, eta, _ = self.schedule.at(state.round, state.x)

@@ -5,12 +5,10 @@
 
 The queue grows by the violation of the *new* point under the *old* constraint, and never falls below η_t.
 
-Steps: **the article's γ_t and η_t are not known to us**. We know the rule from a paper that restates it. They are
-parameters here, γ_t = gamma t^gamma_power and η_t = floor t^floor_power. Our choice is γ_t of order t^{½+e} and η_t of
-order t^½, so that w_t = Q_t γ_t ≥ w_0 t^{1+e}, all that the bound uses. α_t = G_f √t/(√2 Δ), and w_0 and e are as in
-`ProxPenalty`.
-Needs and guarantees: as for `ProxPenalty`, if γ_t grows at least as fast as α_t, power ≤ gamma_power. Then α_t/w_t does
-not increase, since Q_t never falls. Where it does not, the rule can be played, with a warning, and has no bound.
+Steps: **the article's γ_t and η_t are not known to us**. We know the rule from a paper that restates it. Here
+γ_t = gamma t^gamma_power and η_t = floor t^floor_power, of order t^{½+e} and t^½, so that w_t = Q_t γ_t ≥ w_0 t^{1+e}.
+α_t, w_0 and e are as in `ProxPenalty`.
+Needs and guarantees: as for `ProxPenalty`, if power ≤ gamma_power.
 """
 
 from __future__ import annotations
@@ -23,7 +21,8 @@ from longterm import _validate as validate
 from longterm._arrays import Array, like, namespace
 from longterm._validate import Hyper
 from longterm.learners.penalty_step import require_penalty_step
-from longterm.learners.prox_penalty import PenaltyWeights, ProxPenalty, balanced_alpha, default_weight
+from longterm.learners.penalty_weights import PenaltyWeights
+from longterm.learners.prox_penalty import ProxPenalty, balanced_alpha, default_weight
 from longterm.problems import Problem
 from longterm.theory.bounds import HARD, REGRET
 from longterm.theory.facts import Assumption
@@ -31,15 +30,7 @@ from longterm.theory.facts import Assumption
 
 @dataclass(frozen=True, eq=False)
 class RectifiedQueue(PenaltyWeights):
-    """w_t = Q_t γ_t with γ_t = gamma t^gamma_power and a floor η_t = floor t^floor_power of the queue.
-
-    Parameters
-    ----------
-    gamma, floor : float or array
-        γ_1 and η_1.
-    gamma_power, floor_power : float or array
-        The powers of t.
-    """
+    """w_t = Q_t γ_t with γ_t = gamma t^gamma_power and a floor η_t = floor t^floor_power of the queue."""
 
     gamma: Hyper
     floor: Hyper
@@ -70,19 +61,8 @@ class RectifiedQueue(PenaltyWeights):
         return (Assumption.worst(statement, power, self.gamma_power, remedy),)
 
 
-@dataclass(frozen=True, eq=False)
 class RECOO(ProxPenalty):
-    """The prox-penalty step with a rectified queue.
-
-    Parameters
-    ----------
-    penalty_step : PenaltyStep
-        The argmin.
-    weights : PenaltyWeights
-        A `RectifiedQueue`.
-    alpha, power : float or array
-        α_t = alpha t^power.
-    """
+    """The prox-penalty step with a rectified queue (`RectifiedQueue`)."""
 
     name: ClassVar[str] = "recoo"
     title: ClassVar[str] = "RECOO"
@@ -97,8 +77,6 @@ class RECOO(ProxPenalty):
 
         Parameters
         ----------
-        problem : Problem
-            Gives B, the argmin, Δ, G_f, D and F.
         gamma : float or array
             γ_1, above 0.
         floor : float or array, optional

@@ -4,13 +4,12 @@ A-FTRL and penalised FTRL never forget: after t rounds of one kind they need of 
 adapt. A learner that is restarted every n rounds is never behind by more than n.
 
 Guarantees: in every stretch of n rounds the learner's own theorem, with T = n, against the best decision *of that
-stretch* (`Restarted.bound` adds them up). So, for a learner with regret at most r(n) and violation at most v(n) in n
-rounds, where r and v are at least 0 and do not fall with n, and against feasible u_1, u_2, … that change S times,
+stretch*. So, with regret at most r(n) and violation at most v(n) in n rounds, and against feasible u_1, u_2, … that
+change S times,
 
     Σ f_t(x_t) − f_t(u_t) ≤ ⌈T/n⌉ r(n) + S n F,         violation ≤ ⌈T/n⌉ v(n).
 
-With r(n) of order √n (penalised FTRL) the best n is of order (T/S)^{2/3}. On a stream that stays the same, restarts
-multiply the regret by √(T/n).
+On every interval I of rounds the regret is at most (|I|/n + 1) r(n) + (n − 1) F. Proof: `docs/proofs/aftrl.md`.
 """
 
 from __future__ import annotations
@@ -21,7 +20,6 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, namespace
@@ -34,7 +32,7 @@ from longterm.learners.feedback_check import OnBrokenBound
 from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Set
-from longterm.theory.bounds import REGRET, SIGNED
+from longterm.theory.bounds import REGRET, SIGNED, BoundValues, Rounds
 from longterm.theory.facts import Assumption
 
 
@@ -121,26 +119,15 @@ class Restarted(Restarts):
     every : int
         n, the rounds of a stretch.
 
-    Notes
-    -----
-    On every interval I of rounds, against every feasible u, the regret is at most (|I|/n + 1) r(n) + (n − 1) F, with
-    r(n) as above and F the range of a loss: up to n − 1 rounds until the next stretch starts, |I|/n whole stretches,
-    and the first rounds of one more.
-
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm import Problem, run
-    >>> from longterm.learners import AFTRL, Restarted
-    >>> from longterm.constraints import L1Budget
-    >>> from longterm.losses import Linear
-    >>> from longterm.sets import Ball
-    >>> from longterm.streams import Replay
-    >>> problem = Problem(Ball(2), Linear(2), L1Budget(2, budget=1.0))
-    >>> turning = Replay([np.repeat([[1.0, 0.0], [-1.0, 0.0]], 500, axis=0)])
-    >>> learner = AFTRL.for_problem(problem)
-    >>> for played in (learner, Restarted(learner, every=250)):
-    ...     print(float(run(problem, played, turning).cumulative_loss[-1].round(1)))
+    >>> import longterm as lt
+    >>> problem = lt.Problem(lt.sets.Ball(2), lt.losses.Linear(2), lt.constraints.L1Budget(2, budget=1.0))
+    >>> turning = lt.streams.Replay([np.repeat([[1.0, 0.0], [-1.0, 0.0]], 500, axis=0)])
+    >>> learner = lt.learners.AFTRL.for_problem(problem)
+    >>> for played in (learner, lt.learners.Restarted(learner, every=250)):
+    ...     print(float(lt.run(problem, played, turning).cumulative_loss[-1].round(1)))
     -13.9
     -994.8
     """
@@ -163,8 +150,6 @@ class Restarted(Restarts):
 
         Parameters
         ----------
-        problem : Problem
-            The problem that it plays.
         of : str
             The name of the learner, "aogd" or "aftrl" for example.
         every : int
@@ -186,7 +171,7 @@ class Restarted(Restarts):
     def round_within(self, t: Array) -> Array:
         return (t - 1) % self.every + 1
 
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+    def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return ⌊T/n⌋ times the learner's bound for n rounds, plus the bound for the T mod n rounds that are left.
 
         The regret is against the best decision of each stretch. Against any fixed decision it is no larger.

@@ -3,18 +3,14 @@
 With g_t = max_j g_{t,j} and the violation so far, round t included, Q(t) = Σ_{s≤t} [g_s(x_s)]₊, an inner learner plays
 against d_t = ∇f_t(x_t) + w_t ∇[g_t(x_t)]₊ (`longterm.learners.surrogate`).
 
-- "convex": w_t = ω exp(ωQ(t)/(2GΔ)) with ω = 1/(2√T). The inner learner is AdaGrad with η_t = (Δ/√2)/√(Σ ‖d_s‖²).
-  The article divides f_t and g_t by 2GΔ. A common factor of the d_t does not change AdaGrad's points. Losses here have
-  G_f and constraints G_g. Scaling g by G_f/G_g changes neither {g ≤ 0} nor x*, so w_t = (G_f/G_g) ω exp(ωQ(t)/(2G_gΔ)).
-- "strongly convex": w_t = 2Q(t)/V with V = 8G_g² (1 + ln T)/σ, and inner steps 1/(σt). The article charges
-  V f_t + 2Q(t)[g_t]₊, which is Vσ-strongly convex, and its proof steps 1/(Vσt): the same points. Its algorithm prints
-  the strong convexity of f_t instead. Such steps are V times too long and break the bound.
+- "convex": w_t = (G_f/G_g) ω exp(ωQ(t)/(2G_gΔ)) with ω = 1/(2√T). The inner learner is AdaGrad. The article divides
+  f_t and g_t by 2GΔ and has one G, which makes the same points.
+- "strongly convex": w_t = 2Q(t)/V with V = 8G_g² (1 + ln T)/σ, and inner steps 1/(σt). The article's algorithm prints
+  steps that are V times too long and break its bound.
 
 Needs: value and one subgradient of f_t and g_t at x_t, and the horizon (`DoublingRestarts` does without).
-Guarantees: `theorem`, against every x* with g_t(x*) ≤ 0 in all rounds, without a Slater point. In every round t ≤ T the
-regret is at most 2G_fΔ√t (1 + ω) and Σ [g]₊ ≤ 4G_gΔ√T ln(2(1 + √t + t/2)). The article has 2GΔ(√t + 1) and ln(2(1 +
-2T)). For strongly convex losses they are (G_f²/σ)(1 + ln t) and O(√(t log T)). Proofs:
-`docs/proofs/after_the_paper.md`.
+Guarantees: `theorem`, against every x* with g_t(x*) ≤ 0 in all rounds, without a Slater point.
+Proofs: `docs/proofs/after_the_paper.md`.
 """
 
 from __future__ import annotations
@@ -25,31 +21,27 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, like, namespace
 from longterm._validate import Hyper
 from longterm.errors import InputError
-from longterm.learners.base import MadeForHorizon, require_within_horizon
 from longterm.learners.inner import AdaGradDiagonal, AdaGradNorm, AdaptiveInner, Inner, StronglyConvexOGD
+from longterm.learners.made_for import MadeForHorizon, require_within_horizon
 from longterm.learners.needs import Need, StepKind, require_strong_convexity
 from longterm.learners.surrogate import Price, Surrogate, SurrogateState
 from longterm.problems import Problem
 from longterm.sets import Set
-from longterm.theory.bounds import HARD, REGRET, horizons_of
+from longterm.theory.bounds import HARD, REGRET, BoundValues, Rounds, horizons_of
 from longterm.theory.facts import Constants
+from longterm.theory.paper import violation_bound
 
 LARGEST_EXPONENT = 40.0
 """The exponent of a covered run stays below it for T ≤ 10^16. Runs without a theorem must not overflow."""
 
 
 class ViolationPrice(Price):
-    """A weight w = Φ'(Q)/V of the violation so far, with a convex potential Φ, for T rounds.
-
-    Φ(Q_t) − Φ(Q_{t−1}) ≤ Φ'(Q_t) [g_t(x_t)]₊, and a feasible x* is charged nothing. Hence
-    V Σ Δf_t + Φ(Q) − Φ(0) ≤ V · (regret on the surrogate losses).
-    """
+    """A weight w = Φ'(Q)/V of the violation so far, with a convex potential Φ, for T rounds."""
 
     horizon: Hyper
 
@@ -75,16 +67,7 @@ class ViolationPrice(Price):
 
 @dataclass(frozen=True, eq=False)
 class ExponentialPrice(ViolationPrice):
-    """Φ(Q) = exp(ωQ/s_g) − 1 with ω = 1/(2√T), for f_t/s_f: w = (s_f/s_g) ω exp(ωQ/s_g).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from longterm.learners.sinha_vaze import ExponentialPrice
-    >>> price = ExponentialPrice(horizon=9, loss_scale=6.0, constraint_scale=2.0)
-    >>> float(price.weight(np.asarray(0.0)))  # 3 · 1/6
-    0.5
-    """
+    """Φ(Q) = exp(ωQ/s_g) − 1 with ω = 1/(2√T), for f_t/s_f: w = (s_f/s_g) ω exp(ωQ/s_g)."""
 
     horizon: Hyper
     loss_scale: float
@@ -99,7 +82,7 @@ class ExponentialPrice(ViolationPrice):
         exponent = xp.minimum(omega * violation / self.constraint_scale, LARGEST_EXPONENT)
         return self.loss_scale / self.constraint_scale * omega * xp.exp(exponent)
 
-    def bounds(self, inner: Inner, constants: Constants, rounds: FloatArray) -> Mapping[str, FloatArray]:
+    def bounds(self, inner: Inner, constants: Constants, rounds: FloatArray) -> BoundValues:
         if not isinstance(inner, AdaptiveInner) or inner.offset > 0:
             return super().bounds(inner, constants, rounds)
         omega = 1 / (2 * np.sqrt(np.asarray(self.horizon, dtype=np.float64)))
@@ -124,43 +107,31 @@ class QuadraticPrice(ViolationPrice):
         logarithm = 1 + namespace(violation).log(self._horizon_like(violation))
         return violation * self.strong_convexity / (4 * self.constraint_gradient_bound**2 * logarithm)
 
-    def bounds(self, inner: Inner, constants: Constants, rounds: FloatArray) -> Mapping[str, FloatArray]:
+    def bounds(self, inner: Inner, constants: Constants, rounds: FloatArray) -> BoundValues:
         steps = inner if isinstance(inner, StronglyConvexOGD) else None
         if steps is None or steps.strong_convexity != self.strong_convexity or steps.damping != 0:
             return super().bounds(inner, constants, rounds)
         logarithm = 1 + np.log(np.asarray(self.horizon, dtype=np.float64))
         V = 8 * self.constraint_gradient_bound**2 * logarithm / self.strong_convexity
         regret = constants.loss_gradient_bound**2 / self.strong_convexity * (1 + np.log(rounds))
-        return {REGRET: regret, HARD: np.sqrt(2 * V * (regret + constants.loss_range * rounds))}
+        return {REGRET: regret, HARD: violation_bound(V, regret, constants, rounds)}
 
 
 INNER: Mapping[str, Callable[[Set], AdaptiveInner]] = {"norm": AdaGradNorm, "diagonal": AdaGradDiagonal}
 
 
-@dataclass(frozen=True, eq=False)
 class SinhaVaze(Surrogate, MadeForHorizon[SurrogateState]):
-    """An inner learner on f_t + w_t [g_t]₊, with a price w_t of the violation so far.
-
-    Parameters
-    ----------
-    inner : Inner
-        The learner without constraints, on its enclosing set.
-    price : ViolationPrice
-        The weights w_t for T rounds.
-    made_for : Constants, optional
-        The problem's constants that the price was made for.
+    """An inner learner on f_t + w_t [g_t]₊, with a `ViolationPrice` w_t of the violation so far, for T rounds.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm import observe
-    >>> from longterm.learners import SinhaVaze
-    >>> from longterm.problems import two_dimensional
-    >>> problem = two_dimensional()  # σ = G_g = 1, g = x₁ − ¼
-    >>> learner = SinhaVaze.for_problem(problem, horizon=1, steps="strongly convex")  # w = Q/4
+    >>> import longterm as lt
+    >>> problem = lt.problems.two_dimensional()  # σ = G_g = 1, g = x₁ − ¼
+    >>> learner = lt.learners.SinhaVaze.for_problem(problem, horizon=1, steps="strongly convex")  # w = Q/4
     >>> state = learner.init()
     >>> for _ in range(2):
-    ...     state = learner.tell(state, observe(problem, learner.ask(state), [np.array([1.0, 0.0])]))
+    ...     state = learner.tell(state, lt.observe(problem, learner.ask(state), [np.array([1.0, 0.0])]))
     >>> learner.ask(state), float(state.queue)  # (1, 0) − ½ · w_2 (1, 0), w_2 = ¾/4
     (array([0.90625, 0.     ]), 0.75)
     """
@@ -187,15 +158,10 @@ class SinhaVaze(Surrogate, MadeForHorizon[SurrogateState]):
 
         Parameters
         ----------
-        problem : Problem
-            Gives B, Δ, G_f, G_g and σ.
-        horizon : int
-            T, the number of rounds.
         steps : {"convex", "strongly convex"}
             The exponential price and an adaptive inner learner, or the quadratic price and steps 1/(σt).
         inner : {"norm", "diagonal"} or AdaptiveInner
-            For convex losses: AdaGrad with one step, or, on a box, with one for each coordinate, or another adaptive
-            learner, whose C replaces √2 Δ.
+            For convex losses: AdaGrad with one step, or with one for each coordinate of a box, or your own.
         """
         T, c, B = validate.count("horizon", horizon), problem.constants, problem.enclosing_set
         if steps != "convex":
@@ -216,15 +182,15 @@ class SinhaVaze(Surrogate, MadeForHorizon[SurrogateState]):
     def for_horizon(self, rounds: Array) -> SinhaVaze:
         return self.with_steps(price=self.price.for_horizon(rounds))
 
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+    def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return the bounds in any round t ≤ T.
 
-        The exponential price, with s_f = √2 C G_f, s_g = √2 C G_g, ω = 1/(2√T), and the C of the inner learner:
+        The exponential price, with s_f = √2 C G_f, s_g = √2 C G_g, ω = 1/(2√T) (AdaGrad has C = √2 Δ):
 
             Σ f_s(x_s) − f_s(x*) ≤ s_f √t (1 + ω)
             Σ [g_s(x_s)]₊        ≤ (s_g/ω) ln( (1 + √t + F t/s_f)/(1 − ω√t) )
 
-        AdaGrad has C = √2 Δ, so s_f = 2G_fΔ and s_g = 2G_gΔ. The quadratic price, with V = 8G_g² (1 + ln T)/σ:
+        The quadratic price, with V = 8G_g² (1 + ln T)/σ:
 
             Σ f_s(x_s) − f_s(x*) ≤ P = (G_f²/σ)(1 + ln t),      Σ [g_s(x_s)]₊ ≤ √( 2V (P + F t) )
         """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,7 +10,6 @@ from longterm._arrays import Array, FloatArray, as_column, dot, min_keepdims, na
 from longterm.learners.tracker import Tracker, copies, mixture
 
 
-@dataclass(frozen=True, eq=False)
 class StronglyAdaptive(Tracker):
     """A new gradient descent for every interval [i2^k, (i+1)2^k − 1], i ≥ 1. All active ones are mixed.
 
@@ -20,19 +18,8 @@ class StronglyAdaptive(Tracker):
 
         Σ_I ⟨d_t, x_t − u⟩ ≤ 6.83 G'Δ (1 + 2√ln(2T)) √|I|
 
-    Proof: `docs/proofs/drift.md`. Against paths: stretches of n rounds with u fixed in each have
-    ⌈T/n⌉ times that and G' n P.
-
-    Parameters
-    ----------
-    enclosing_set : Set
-        B.
-    gradient_bound : float
-        G', which no gradient may exceed.
-    horizon : int
-        T, the number of rounds it is made for.
-    projection : callable, optional
-        The projection onto a smaller set that the comparator lies in.
+    Against paths: stretches of n rounds with u fixed in each have ⌈T/n⌉ times that and G' n P.
+    Proof: `docs/proofs/drift.md`.
     """
 
     @property

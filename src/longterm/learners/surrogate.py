@@ -11,22 +11,20 @@ methods are subclasses that choose the pair: `SinhaVaze`, `YuLeeLee`, `TrackedPe
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_column, namespace, resolution
 from longterm._validate import Hyper
-from longterm.learners.base import MadeForConstants
 from longterm.learners.feedback import Feedback
 from longterm.learners.inner import Inner
+from longterm.learners.made_for import MadeForConstants
 from longterm.problems import Problem
 from longterm.sets import Set
-from longterm.theory.bounds import NoTheoremError, horizons_of
+from longterm.theory.bounds import BoundValues, NoTheoremError, Rounds, horizons_of
 from longterm.theory.facts import Constants
 from longterm.theory.per_learner import PerLearner
 
@@ -53,7 +51,7 @@ class Price(PerLearner, ABC):
         """Return what a trace records of the queue before round t."""
         return {}
 
-    def bounds(self, inner: Inner, constants: Constants, rounds: FloatArray) -> Mapping[str, FloatArray]:
+    def bounds(self, inner: Inner, constants: Constants, rounds: FloatArray) -> BoundValues:
         """Return the bounds by measure with that inner learner."""
         names = f"{type(self).__name__} with {type(inner).__name__}"
         raise NoTheoremError(f"none is known for {names}", "Make the learner with for_problem")
@@ -94,13 +92,15 @@ class Surrogate(MadeForConstants[SurrogateState]):
     def strong_convexity(self) -> Hyper:
         return self.inner.strong_convexity
 
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+    def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         bounds = self.price.bounds(self.inner, problem.constants, horizons_of(rounds, self.batch_shape))
         return dict(zip(bounds, np.broadcast_arrays(*bounds.values()), strict=True))
 
-    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> SurrogateState:
-        x = self.inner.start(self.initial_x(batch_shape, xp, dtype))
-        return SurrogateState(xp.asarray(1, dtype=xp.int64), x, self.price.start(x), self.inner.memory(x))
+    def initial_x(self, batch_shape: tuple[int, ...], xp: Any, dtype: Any) -> Array:
+        return self.inner.start(super().initial_x(batch_shape, xp, dtype))
+
+    def first_state(self, t: Array, x: Array) -> SurrogateState:
+        return SurrogateState(t, x, self.price.start(x), self.inner.memory(x))
 
     def update(self, state: SurrogateState, feedback: Feedback) -> SurrogateState:
         feedback = self._positive_part(feedback) if self.price.hard else feedback

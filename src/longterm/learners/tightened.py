@@ -4,151 +4,33 @@ The learner is A-OGD or another with one multiplier for g = max_j g_j. Where Lem
 Σ g(x_t) ≤ 0. A Slater point x̂ in B with g(x̂) ≤ −ε makes room for margins γ_t ≤ ε: the comparator
 u_t = (1 − γ_t/ε) x* + (γ_t/ε) x̂ has g(u_t) ≤ −γ_t by convexity, and costs at most (F/ε) Σ γ_t more than x*.
 
-A margin is a slot. With W and 𝓡 of Lemma 5 (`theory.margins`) and D + γ_t for D,
+With W and 𝓡 of Lemma 5 (`theory.margins`) and D + γ for D, a constant margin has
 
-    constant   Σ f_t(x_t) − f_t(x*) ≤ 𝓡_γ + (γ/ε) F T,         Σ g(x_t) ≤ √(2 W (𝓡_γ + F T)) − γT
-    decaying   the same with Σ γ_t for γT, and the cost of a comparator that moves in 𝓡_γ (`DecayingMargin.bounds`).
+    Σ f_t(x_t) − f_t(x*) ≤ 𝓡_γ + (γ/ε) F T,         Σ g(x_t) ≤ √(2 W (𝓡_γ + F T)) − γT.
 
-Where constraints change, the Slater point must be one of every g_t. The proof uses nothing else of them.
+Where constraints change, the Slater point must be one of every g_t.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, like, namespace
+from longterm._arrays import Array
 from longterm._validate import Hyper
 from longterm.errors import InputError
 from longterm.learners.aogd import AOGD, AOGDState
 from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
-from longterm.learners.needs import Need
+from longterm.learners.margins import Margin
+from longterm.learners.needs import Need, StepKind
 from longterm.problems import Problem
-from longterm.theory.bounds import REGRET, SIGNED, NoTheoremError, horizons_of
-from longterm.theory.facts import Assumption, Constants
-from longterm.theory.paper import lemma_5
-from longterm.theory.per_learner import PerLearner
-from longterm.theory.schedules import Schedule
+from longterm.theory.bounds import BoundValues, NoTheoremError, Rounds
+from longterm.theory.facts import Assumption
 from longterm.theory.slater import SlaterPoint, find_slater_point, require_slack
-from longterm.theory.step_sums import step_sums, tabulate
-
-
-class Margin(PerLearner, ABC):
-    """The margin slot: γ_t, and the bounds of A-OGD on g + γ_t."""
-
-    @abstractmethod
-    def at(self, t: Array, x: Array) -> Array:
-        """Return γ_t in the library and dtype of x."""
-
-    @abstractmethod
-    def bounds(
-        self, schedule: Schedule, epsilon: float, c: Constants, rounds: NDArray[np.int64], axes: tuple[int, ...]
-    ) -> Mapping[str, FloatArray]:
-        """Return the bounds after `rounds`, with the axes of a grid of learners after those of the rounds."""
-
-
-@dataclass(frozen=True, eq=False)
-class ConstantMargin(Margin):
-    """The same γ in every round.
-
-    Parameters
-    ----------
-    gamma : float or array
-        γ, above 0.
-    """
-
-    gamma: Hyper
-
-    def __post_init__(self) -> None:
-        validate.validate_fields(self, validate.positive, "gamma")
-
-    def at(self, t: Array, x: Array) -> Array:
-        return like(self.gamma, x) + 0 * namespace(x).astype(t, x.dtype)
-
-    def bounds(
-        self, schedule: Schedule, epsilon: float, c: Constants, rounds: NDArray[np.int64], axes: tuple[int, ...]
-    ) -> Mapping[str, FloatArray]:
-        """Return Lemma 5 on g + γ with D + γ for D, against u = (1 − γ/ε) x* + (γ/ε) x̂."""
-        T, D, gamma = horizons_of(rounds, axes), c.constraint_bound, np.asarray(self.gamma)
-        sums, plain = step_sums(schedule, rounds, c.strong_convexity), lemma_5(schedule, c, rounds).regret
-        regret = _expand(plain, rounds.ndim, axes) + ((D + gamma) ** 2 - D**2) * _expand(sums.mu, rounds.ndim, axes)
-        root = _allowed(schedule, c, rounds, regret, axes)
-        return {REGRET: regret + gamma / epsilon * c.loss_range * T, SIGNED: root - gamma * T}
-
-
-@dataclass(frozen=True, eq=False)
-class DecayingMargin(Margin):
-    """γ_t = min(limit, c t^{−power}).
-
-    Parameters
-    ----------
-    coefficient : float or array
-        c, above 0.
-    power : float or array
-        Above 0.
-    limit : float
-        The largest γ_t, above 0.
-    """
-
-    coefficient: Hyper
-    power: Hyper
-    limit: float
-
-    def __post_init__(self) -> None:
-        validate.validate_fields(self, validate.positive, "coefficient", "power", "limit")
-
-    def at(self, t: Array, x: Array) -> Array:
-        decayed = like(self.coefficient, x) * namespace(x).astype(t, x.dtype) ** like(-self.power, x)
-        return namespace(x).minimum(decayed, self.limit)
-
-    def bounds(
-        self, schedule: Schedule, epsilon: float, c: Constants, rounds: NDArray[np.int64], axes: tuple[int, ...]
-    ) -> Mapping[str, FloatArray]:
-        """Return Lemma 5 against the comparator u_t = (1 − γ_t/ε) x* + (γ_t/ε) x̂, which moves.
-
-        With a_t = ‖x_t − u_t‖² the x-steps add up as before, plus
-
-            Σ (‖x_{t+1} − u_{t+1}‖² − ‖x_{t+1} − u_t‖²)/(2η_t)
-                ≤ Σ (Δ/η_t) ‖u_{t+1} − u_t‖ ≤ (Δ²/ε) Σ (γ_t − γ_{t+1})/η_t,
-
-        because both u's and x_{t+1} are in B. D² S_μ becomes Σ μ_t (D + γ_t)².
-        """
-        extra, gammas = [], []
-        for steps in tabulate(schedule, int(rounds.max())):
-            new = slice(0 if steps.rounds[0] == 1 else 1, None)
-            t = steps.rounds[new].reshape(-1, *(1 for _ in axes))
-            eta, mu = (_expand(step[new], 1, axes) for step in (steps.eta, steps.mu))
-            gamma = self.at(t, np.zeros(1))
-            moved = gamma - self.at(t + 1, np.zeros(1))
-            wider = mu * ((c.constraint_bound + gamma) ** 2 - c.constraint_bound**2)
-            extra.append(wider + c.diameter**2 / epsilon * moved / eta)
-            gammas.append(gamma)
-        margins, more = (np.cumsum(np.concatenate(parts), axis=0)[rounds - 1] for parts in (gammas, extra))
-        regret = _expand(lemma_5(schedule, c, rounds).regret, rounds.ndim, axes) + more
-        root = _allowed(schedule, c, rounds, regret, axes)
-        return {REGRET: regret + c.loss_range / epsilon * margins, SIGNED: root - margins}
-
-
-def _allowed(
-    schedule: Schedule, c: Constants, rounds: NDArray[np.int64], regret: FloatArray, axes: tuple[int, ...]
-) -> FloatArray:
-    """Return √(2 W (𝓡 + F T)), what Lemma 5 allows."""
-    sums = step_sums(schedule, rounds, c.strong_convexity)
-    weight = _expand(sums.theta + sums.delta_mu, rounds.ndim, axes)
-    return np.asarray(np.sqrt(2 * weight * (regret + c.loss_range * horizons_of(rounds, axes))))
-
-
-def _expand(values: FloatArray, lead: int, axes: tuple[int, ...]) -> FloatArray:
-    """Return `values`, whose first `lead` axes are rounds, with the axes of a grid of learners after them."""
-    missing = len(axes) - (values.ndim - lead)
-    return values.reshape(values.shape[:lead] + (1,) * missing + values.shape[lead:])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -197,7 +79,7 @@ class Tightened(Learner[AOGDState]):
     def assumptions(self) -> tuple[Assumption, ...]:
         return self.learner.assumptions + self.checked
 
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+    def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return the bounds of the margin, in every round of a run."""
         if not self.learner.penalty.is_half_square:
             raise NoTheoremError("the margins are those of the paper's penalty λ²/2")
@@ -224,11 +106,13 @@ def slater_point_for(problem: Problem, given: SlaterPoint | None) -> SlaterPoint
     return given
 
 
-def require_papers_penalty(learner: AOGD) -> AOGD:
-    """Return the learner if its penalty is the paper's, else raise: no margin is known for another φ."""
-    if not learner.penalty.is_half_square:
+def paper_rule(problem: Problem, steps: StepKind, beta: Hyper, given: AOGD | None) -> AOGD:
+    """Return the given A-OGD, or one with the steps of Table 1. Raise if its penalty is not the paper's."""
+    if given is None:
+        return AOGD.for_problem(problem, steps=steps, beta=beta)
+    if not given.penalty.is_half_square:
         raise InputError("learner", "its penalty is not the paper's λ²/2", "No margin is known for another φ")
-    return learner
+    return given
 
 
 def full_scale(scale: Hyper) -> Assumption:

@@ -10,12 +10,9 @@ gradients' bound for G',
 
     Σ f_t(x_t) − f_t(u_t) + Σ [g_t(x_t)]₊ ≤ 𝓐(P);     Σ [g_t(x_t)]₊ ≤ 𝓐(P*), P* the path of u*_t = argmin_{X_t} f_t
 
-Proof: `docs/proofs/drift.md`.
-
 `bound` has the first line, with `path`; `violation_bound` has the second. "distance" with Ader is Supantha and Sinha's
-method (2026; abstract read, proof ours). With a strongly adaptive tracker, Reg_I + Σ_I [g]₊ ≤ SA(|I|) on **every**
-interval I, for u feasible in all of it. "none" ignores the constraint and bounds the regret alone. "projection" keeps
-all experts in a fixed X: no violation, and 𝓐 has G_f for G'.
+method (2026; abstract read, proof ours: `docs/proofs/drift.md`). "none" bounds the regret alone. "projection" keeps all
+experts in a fixed X: no violation, and 𝓐 has G_f for G'.
 """
 
 from __future__ import annotations
@@ -25,22 +22,21 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_column, clamp_to_divisor, namespace, norm
 from longterm.errors import InputError
 from longterm.learners.ader import Ader
-from longterm.learners.base import require_within_horizon
 from longterm.learners.feedback import Feedback
 from longterm.learners.hedged_restarts import HedgedRestarts
+from longterm.learners.made_for import require_within_horizon
 from longterm.learners.needs import Need
 from longterm.learners.strongly_adaptive import StronglyAdaptive
 from longterm.learners.surrogate import Price, Surrogate
 from longterm.learners.tracker import Tracker
 from longterm.problems import Problem
 from longterm.projections import Projection
-from longterm.theory.bounds import REGRET, horizons_of
+from longterm.theory.bounds import REGRET, BoundValues, Rounds, horizons_of
 
 PenaltyKind = Literal["none", "distance", "slater", "projection"]
 TrackerName = Literal["ader", "strongly adaptive", "restarts"]
@@ -53,17 +49,7 @@ TRACKERS: Mapping[TrackerName, type[Tracker]] = {
 
 @dataclass(frozen=True, eq=False)
 class FixedPrice(Price):
-    """A constant weight of [g_t]₊, and one of the distance to X in rounds that violate g_t.
-
-    Parameters
-    ----------
-    weight : float
-        The weight of [g_t]₊.
-    distance_weight : float
-        The weight of the distance to X.
-    projection : callable, optional
-        The projection onto X, where the distance has a weight.
-    """
+    """A constant weight of [g_t]₊, and one of the distance to X in rounds that violate g_t."""
 
     weight: float = 0.0
     distance_weight: float = 0.0
@@ -102,16 +88,10 @@ class TrackedPenalty(Surrogate):
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm import Problem, run
-    >>> from longterm.constraints import L2Budget
-    >>> from longterm.learners import TrackedPenalty
-    >>> from longterm.losses import Linear
-    >>> from longterm.sets import Ball
-    >>> from longterm.streams import Replay
-    >>> problem = Problem(Ball(2), Linear(2), L2Budget(2, budget=0.5))
-    >>> turning = Replay([np.repeat([[1.0, 0.0], [-1.0, 0.0]], 500, axis=0)])  # at best −½ a round
-    >>> learner = TrackedPenalty.for_problem(problem, horizon=1000)
-    >>> trace = run(problem, learner, turning)
+    >>> import longterm as lt
+    >>> problem = lt.Problem(lt.sets.Ball(2), lt.losses.Linear(2), lt.constraints.L2Budget(2, budget=0.5))
+    >>> turning = lt.streams.Replay([np.repeat([[1.0, 0.0], [-1.0, 0.0]], 500, axis=0)])  # at best −½ a round
+    >>> trace = lt.run(problem, lt.learners.TrackedPenalty.for_problem(problem, horizon=1000), turning)
     >>> float(trace.cumulative_loss[-1].round()), float(trace.hard_violation[-1].round())
     (-450.0, 3.0)
     """
@@ -150,15 +130,10 @@ class TrackedPenalty(Surrogate):
 
         Parameters
         ----------
-        problem : Problem
-            Gives B, Δ, G_f, G_g, the projection or the Slater point.
-        horizon : int
-            T.
         tracker : {"ader", "strongly adaptive", "restarts"}
             The best rate against paths, small regret on every interval, or restarts without a known period.
         penalty : {"none", "distance", "slater", "projection"}, optional
-            Left out: the distance where the projection is known, else that of a Slater point. "projection" projects
-            all experts onto X instead of a penalty.
+            Left out: the distance where the projection is known, else that of a Slater point.
         slack : float, optional
             ε: in every round some point has g_t ≤ −ε. Left out, that of a fixed constraint.
         path : float
@@ -186,17 +161,17 @@ class TrackedPenalty(Surrogate):
         G = c.loss_gradient_bound + weight * c.constraint_gradient_bound + distance_weight
         return cls(TRACKERS[tracker](B, G, horizon), FixedPrice(weight, distance_weight, onto), c, path)
 
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+    def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return the bound on the regret against u with Σ ‖u_t − u_{t−1}‖ ≤ `path`, each feasible in its round."""
         return {REGRET: self._tracked(rounds, self.path)}
 
-    def violation_bound(self, rounds: NDArray[np.int64] | int, path: float) -> FloatArray:
+    def violation_bound(self, rounds: Rounds | int, path: float) -> FloatArray:
         """Return the bound on the hard violation if the best decisions of single rounds have a path of `path`."""
         if self.price.weight == 0:
             raise InputError("penalty", "violations cost nothing, so nothing is promised of them", "Choose another")
         return self._tracked(np.asarray(rounds), path)
 
-    def _tracked(self, rounds: NDArray[np.int64], path: float) -> FloatArray:
+    def _tracked(self, rounds: Rounds, path: float) -> FloatArray:
         t = horizons_of(np.asarray(rounds), self.batch_shape)
         require_within_horizon(t, self.inner.horizon)
         return self.inner.dynamic_regret(t, path)

@@ -8,14 +8,12 @@ With u_t uniform on the unit sphere of R^d, g_t = max_j g_{t,j} known at x_t ± 
 
 (1 − ξ)B is B shrunk towards its centre, so that both points are in B: ξ = ζ/ρ with ρ the radius of a ball about the
 centre inside B. u_t is a function of (seed, t) alone (`random_directions`), so a state holds no generator. An array of
-seeds is a batch of learners with different directions. Learners of a batch with one seed share u_t.
+seeds is a batch of learners with different directions.
 
-Steps: η = r/√(2(D² + G_f²)T), at most 1/(4dG_g); δ the smallest root of δ = 2d²G_g² + 2η²δ²; ζ = δ/T, at most ρ/2. The
-article has one G for G_f and G_g.
+Steps: η = r/√(2(D² + G_f²)T), at most 1/(4dG_g); δ the smallest root of δ = 2d²G_g² + 2η²δ²; ζ = δ/T, at most ρ/2.
 Needs: a horizon, B with an interior, and values of g_t at two points that are not played (`Feedback.constraint_at`).
-Guarantees: `theorem`, *in expectation over the u_t*: O(√T) regret and O(d T^{3/4}) for Σ g_t(x_t), for losses and
-constraints that may depend on the past but not on u_t, against x* with g_t(x*) ≤ 0 in every round. Single runs may be
-worse. The constants are ours (`docs/proofs/after_the_paper.md`).
+Guarantees: `theorem`, *in expectation over the u_t*, for losses and constraints that may depend on the past but not on
+u_t. Single runs may be worse. The constants are ours (`docs/proofs/after_the_paper.md`).
 """
 
 from __future__ import annotations
@@ -28,25 +26,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, as_column, like, namespace
+from longterm._arrays import Array, as_column, like, namespace
 from longterm._validate import Hyper
 from longterm.errors import InputError
 from longterm.learners.aogd import AOGDState
-from longterm.learners.base import MadeForConstants
 from longterm.learners.feedback import Feedback
 from longterm.learners.feedback_check import OnBrokenBound
+from longterm.learners.made_for import MadeForConstants, ScheduledLearner
 from longterm.learners.mahdavi_ogd import smallest_root
 from longterm.learners.needs import Need
 from longterm.learners.random_directions import unit_direction
 from longterm.problems import Problem
 from longterm.sets import Ball, Set
-from longterm.theory.bounds import REGRET, SIGNED, NoTheoremError, horizons_of
+from longterm.theory.bounds import REGRET, SIGNED, BoundValues, NoTheoremError, Rounds, horizons_of
 from longterm.theory.facts import Assumption, Constants
+from longterm.theory.paper import violation_bound
 from longterm.theory.schedules import ConstantSchedule
 
 
 @dataclass(frozen=True, eq=False)
-class TwoPointBandit(MadeForConstants[AOGDState]):
+class TwoPointBandit(MadeForConstants[AOGDState], ScheduledLearner[AOGDState]):
     """Algorithm 3 with constant steps θ = ηδ, η, μ = η, and ζ = `distance`.
 
     Parameters
@@ -65,13 +64,10 @@ class TwoPointBandit(MadeForConstants[AOGDState]):
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm import run
-    >>> from longterm.learners import TwoPointBandit
-    >>> from longterm.problems import two_dimensional
-    >>> from longterm.streams import Replay
-    >>> problem = two_dimensional()  # g = x₁ − ¼
-    >>> learner = TwoPointBandit.for_problem(problem, horizon=2000, seed=np.arange(3))
-    >>> trace = run(problem, learner, Replay([np.tile([0.8, 0.6], (2000, 1))]), record=[2000])
+    >>> import longterm as lt
+    >>> problem = lt.problems.two_dimensional()  # g = x₁ − ¼
+    >>> learner = lt.learners.TwoPointBandit.for_problem(problem, horizon=2000, seed=np.arange(3))
+    >>> trace = lt.run(problem, learner, lt.streams.Replay([np.tile([0.8, 0.6], (2000, 1))]), record=[2000])
     >>> trace.state.x.round(2)
     array([[0.28, 0.59],
            [0.25, 0.59],
@@ -102,10 +98,6 @@ class TwoPointBandit(MadeForConstants[AOGDState]):
 
         Parameters
         ----------
-        problem : Problem
-            Gives B, r, D, G_f and G_g.
-        horizon : int
-            T, the number of rounds.
         seed : int or array of int
             The seed of the directions.
         """
@@ -128,35 +120,35 @@ class TwoPointBandit(MadeForConstants[AOGDState]):
 
     def _steps_assumption(self, c: Constants) -> Assumption:
         """Return the condition on the steps that the proof needs."""
-        theta, eta, mu = (np.asarray(step) for step in (self.schedule.theta, self.schedule.eta, self.schedule.mu))
+        theta, eta, mu = self.schedule.at(np.asarray(1), np.zeros(1))
         noise = (self.enclosing_set.dimension * c.constraint_gradient_bound) ** 2
         statement = "d²G_g²η + μθ² ≤ θ/2 (with μ = η and θ = ηδ: 2d²G_g² + 2δ²η² ≤ δ)"
         return Assumption.worst(statement, eta * noise + mu * theta**2, theta / 2, "Take a smaller η, or a larger δ")
 
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+    def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return the bounds in expectation over the directions, against x* with g_t(x*) ≤ 0 in every round.
 
             P = r²/(2η) + ηT (G_f² + D²) + ζT (D/θ) (G_g + min(D, G_g r)/ρ)
             E Σ f_t(x_t) − f_t(x*) ≤ P + (ζT/ρ) min(F, G_f r)
             E Σ g_t(x_t)           ≤ √( 2 (θ(T − 1) + 1/η) (P + F T) )
 
-        with r the radius of B about its centre, ρ that of a ball inside it, and θ = ηδ.
+        ρ is the radius of a ball inside B, and θ = ηδ.
         """
         T, c = horizons_of(rounds, self.batch_shape), problem.constants
-        theta, eta, mu = (np.asarray(step) for step in (self.schedule.theta, self.schedule.eta, self.schedule.mu))
+        theta, eta, mu = self.schedule.at(np.asarray(1), np.zeros(1))
         assumed = self._steps_assumption(c)
         if not assumed.holds or np.any(mu != eta):
             why = f"{assumed.statement}, or μ = η, does not hold"
             raise NoTheoremError(why, "Use TwoPointBandit.for_problem")
         rho, moved = inner_radius(self.enclosing_set), np.asarray(self.distance) * T
-        pull = c.constraint_gradient_bound + min(c.constraint_bound, c.constraint_gradient_bound * c.radius) / rho
+        pull = c.constraint_gradient_bound + c.first_violation / rho
         P = (
             c.radius**2 / (2 * eta)
             + eta * T * (c.loss_gradient_bound**2 + c.constraint_bound**2)
             + moved * c.constraint_bound / theta * pull
         )
         regret = P + moved / rho * min(c.loss_range, c.loss_gradient_bound * c.radius)
-        violation = np.sqrt(2 * (theta * (T - 1) + 1 / eta) * (P + c.loss_range * T))
+        violation = violation_bound(theta * (T - 1) + 1 / eta, P, c, T)
         shape = np.broadcast_shapes(T.shape, self.batch_shape)  # a grid of seeds has the same bound for each
         return {REGRET: np.broadcast_to(regret, shape), SIGNED: np.broadcast_to(violation, shape)}
 
@@ -168,9 +160,8 @@ class TwoPointBandit(MadeForConstants[AOGDState]):
         if feedback.constraint_at is None:
             raise InputError("constraint_at", "was not given", "Give y ↦ g_t(y), as `observe` does", round=t)
 
-    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> AOGDState:
-        x = self.initial_x(batch_shape, xp, dtype)
-        return AOGDState(xp.asarray(1, dtype=xp.int64), x, xp.zeros(x.shape[:-1], dtype=x.dtype))
+    def first_state(self, t: Array, x: Array) -> AOGDState:
+        return AOGDState(t, x, namespace(x).zeros(x.shape[:-1], dtype=x.dtype))
 
     def update(self, state: AOGDState, feedback: Feedback) -> AOGDState:
         g = cast("Callable[[Array], Array]", feedback.constraint_at)
@@ -191,10 +182,6 @@ class TwoPointBandit(MadeForConstants[AOGDState]):
         shrinkage, centre = as_column(like(np.asarray(self.shrinkage), x)), like(self.enclosing_set.centre, x)
         inner = self.enclosing_set.project((x - shrinkage * centre) / (1 - shrinkage))
         return shrinkage * centre + (1 - shrinkage) * inner
-
-    def report(self, state: AOGDState) -> dict[str, Array]:
-        theta, eta, mu = self.schedule.at(state.round, state.x)
-        return {"multiplier": state.multiplier, "theta": theta, "eta": eta, "mu": mu}
 
 
 def inner_radius(over: Set) -> float:

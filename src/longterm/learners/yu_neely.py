@@ -6,40 +6,35 @@ With queues Q in R^m, written with γ and α as in the article:
     x_{t+1} = argmin_{x ∈ B} ⟨∇f_t(x_t), x⟩ + ⟨w_t, g(x)⟩ + α‖x − x_t‖²                x_1 = centre of B
     w_t     = γ ( Q(t) + γ g(x_t) )
 
-For affine g = Ax − b that is x_{t+1} = Π_B(x_t − (∇f_t + Aᵀw_t)/(2α)) (its Lemma 2). Other constraints need their prox
-(`Constraint.prox`). `constraints.Smooth` gives smooth ones theirs, up to an error that the theorem counts. A gradient
-in place of g itself is **not** covered by the theorem.
+Affine constraints and budgets have the argmin in closed form. `constraints.Smooth` gives smooth ones theirs, up to an
+error that the theorem counts. A gradient in place of g itself is **not** covered by the theorem.
 
 Presets: "published" has γ = T^{1/4}, α = (G_m² + 1)√T/2, where G_m is the Lipschitz constant of the vector g (the
 article's β). That depends on units. "tuned" does not, with α = G_f√T/r and γ²G_m² = α, and has regret (3/2) r G_f √T.
 Any γ²G_m² < 2α has a bound.
 Needs: a fixed constraint with a prox; the horizon (`DoublingRestarts` does without).
-Guarantees: `theorem`: O(√T) regret; each Σ_t g_j(x_t) = O(1) given a Slater point, else O(T^{1/4}). The proof in
-`docs/proofs/after_the_paper.md` does without the article's 1/ε in the leading constant.
-Not promised: anything about Σ [g(x_t)]₊. The sum is signed, so slack in one round offsets a violation in another.
+Guarantees: `theorem`: O(√T) regret; each Σ_t g_j(x_t) = O(1) given a Slater point, else O(T^{1/4}). Proof:
+`docs/proofs/after_the_paper.md`. Not promised: anything about Σ [g(x_t)]₊. The sum is signed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_column, like, namespace
 from longterm._validate import Hyper
-from longterm.constraints.prox import Prox
 from longterm.errors import InputError
-from longterm.learners.base import MadeForHorizon
 from longterm.learners.feedback import Feedback
+from longterm.learners.made_for import MadeForHorizon
 from longterm.learners.needs import Need
-from longterm.learners.prox_learner import as_reported, prox_of, require_same_constraint, values_of
+from longterm.learners.prox_learner import ProxLearner, as_reported, prox_of, values_of
 from longterm.problems import Problem
-from longterm.sets import Set
-from longterm.theory.bounds import LONG_TERM, REGRET, NoTheoremError, horizons_of
+from longterm.theory.bounds import LONG_TERM, REGRET, BoundValues, NoTheoremError, Rounds, horizons_of
 from longterm.theory.facts import Assumption
 
 
@@ -52,7 +47,7 @@ class YuNeelyState(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class YuNeely(MadeForHorizon[YuNeelyState]):
+class YuNeely(MadeForHorizon[YuNeelyState], ProxLearner[YuNeelyState]):
     """Yu and Neely's method with the prox of a constraint on a set.
 
     Parameters
@@ -71,41 +66,31 @@ class YuNeely(MadeForHorizon[YuNeelyState]):
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm import Problem, run
-    >>> from longterm.learners import YuNeely
-    >>> from longterm.constraints import Affine
-    >>> from longterm.losses import Linear
-    >>> from longterm.sets import Ball
-    >>> from longterm.streams import Replay
-    >>> problem = Problem(Ball(2), Linear(2), Affine([[-1.0, 0.0]], [-0.5]))  # x₁ ≥ ½, which every cost pulls down
-    >>> for T in (100, 10_000):
-    ...     trace = run(problem, YuNeely.for_problem(problem, horizon=T), Replay([np.tile([0.8, 0.6], (T, 1))]))
-    ...     print(round(float(trace.signed_violation.max()), 2))
-    0.54
+    >>> import longterm as lt
+    >>> at_least = lt.constraints.Affine([[-1.0, 0.0]], [-0.5])  # x₁ ≥ ½, against every cost
+    >>> problem = lt.Problem(lt.sets.Ball(2), lt.losses.Linear(2), at_least)
+    >>> learner = lt.learners.YuNeely.for_problem(problem, horizon=10_000)
+    >>> trace = lt.run(problem, learner, lt.streams.Replay([np.tile([0.8, 0.6], (10_000, 1))]))
+    >>> round(float(trace.signed_violation.max()), 2)
     0.5
     """
 
-    prox: Prox
     horizon: Hyper
     gamma: Hyper
     alpha: Hyper
     lipschitz: float
     made_for: float | None = None
-    enclosing_set: Set = field(init=False, repr=False)
 
-    needs: ClassVar[frozenset[Need]] = frozenset({Need.FIXED_CONSTRAINT, Need.PROX, Need.HORIZON})
+    needs: ClassVar[frozenset[Need]] = ProxLearner.needs | {Need.HORIZON}
     name: ClassVar[str] = "yu_neely"
     title: ClassVar[str] = "Yu–Neely"
-    promises: ClassVar[Mapping[str, str]] = {
-        REGRET: "O(√T)",
-        LONG_TERM: "O(1) with a Slater point, else O(T^(1/4))",
-    }
+    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(√T)", LONG_TERM: "O(1) with a Slater point, else O(T^(1/4))"}
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"preset": "published"})
 
     def __post_init__(self) -> None:
         validate.validate_fields(self, validate.positive, "horizon", "gamma", "alpha")
         validate.validate_fields(self, validate.positive_scalar, "lipschitz")
-        validate.set_frozen(self, enclosing_set=self.prox.over)
+        super().__post_init__()
 
     @classmethod
     def for_problem(cls, problem: Problem, *, horizon: int, preset: Literal["tuned", "published"] = "tuned") -> YuNeely:
@@ -113,10 +98,6 @@ class YuNeely(MadeForHorizon[YuNeelyState]):
 
         Parameters
         ----------
-        problem : Problem
-            Gives B, the constraint's prox, r, G_f and G_m.
-        horizon : int
-            T, the number of rounds.
         preset : {"tuned", "published"}
             α = G_f√T/r and γ = √α/G_m, the same in any units, or the article's γ = T^{1/4} and α = (G_m² + 1)√T/2.
         """
@@ -135,10 +116,6 @@ class YuNeely(MadeForHorizon[YuNeelyState]):
         gamma, alpha = like(self.gamma, rounds) * longer**0.25, like(self.alpha, rounds) * longer**0.5
         return self.with_steps(horizon=rounds, gamma=gamma, alpha=alpha)
 
-    def require_playable(self, problem: Problem) -> None:
-        super().require_playable(problem)
-        require_same_constraint(self.prox, problem)
-
     @property
     def loss_gradient_bound(self) -> Hyper | None:
         return self.made_for
@@ -148,7 +125,7 @@ class YuNeely(MadeForHorizon[YuNeelyState]):
         value = (np.asarray(self.gamma) * self.lipschitz) ** 2
         return (Assumption.worst("γ²G_m² ≤ 2α", value, 2 * np.asarray(self.alpha), "Take a smaller γ or a larger α"),)
 
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+    def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return the bounds for η = 2α − γ²G_m² > 0 and D_m ≥ ‖g(x)‖ on B, against any x* with g(x*) ≤ 0.
 
             Σ f_t(x_t) − f_t(x*) ≤ α r² + G_f² T/(2η) + e T
@@ -158,17 +135,12 @@ class YuNeely(MadeForHorizon[YuNeelyState]):
 
             (1/γ) √( q² + 2αΔ² + 2(G_fΔ + e) + γ²D_m² ).
 
-        The smaller of the two bounds each Σ_t g_j(x_t). With γ² and α of the order of √T the last line is O(1).
-
-        e is 0 where the argmin has a closed form. If its error is up to ρ (`Prox.error`, which depends on the weights
-        w and so on the queue that is bounded here), e = (G_f + G_m‖w‖ + 4αΔ) ρ.
+        e is 0 where the argmin has a closed form. If its error is up to ρ (`Prox.error`), e = (G_f + G_m‖w‖ + 4αΔ) ρ.
         """
         point = problem.slater_point
         return self.theorem_with_slack(problem, rounds, None if point is None else point.epsilon)
 
-    def theorem_with_slack(
-        self, problem: Problem, rounds: NDArray[np.int64], slack: float | None
-    ) -> Mapping[str, FloatArray]:
+    def theorem_with_slack(self, problem: Problem, rounds: Rounds, slack: float | None) -> BoundValues:
         """Return the bounds with a given slack ε in the place of the problem's, or with none."""
         T, c, D_m = horizons_of(np.asarray(rounds), self.batch_shape), problem.constants, self.prox.values_norm_bound()
         gamma, alpha = np.asarray(self.gamma), np.asarray(self.alpha)
@@ -198,10 +170,8 @@ class YuNeely(MadeForHorizon[YuNeelyState]):
         regret = alpha * r**2 + G_f**2 * T / (2 * eta) + error_of(queue) * T
         return {REGRET: regret, LONG_TERM: longest_queue(error_of(queue)) / gamma}
 
-    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> YuNeelyState:
-        x = self.initial_x(batch_shape, xp, dtype)
-        queue = xp.zeros((*x.shape[:-1], self.prox.constraint.count), dtype=x.dtype)
-        return YuNeelyState(xp.asarray(1, dtype=xp.int64), x, queue)
+    def first_state(self, t: Array, x: Array) -> YuNeelyState:
+        return YuNeelyState(t, x, namespace(x).zeros((*x.shape[:-1], self.prox.constraint.count), dtype=x.dtype))
 
     def update(self, state: YuNeelyState, feedback: Feedback) -> YuNeelyState:
         gamma, alpha = self._steps(state.x)

@@ -2,6 +2,7 @@
 
 BudgetLinearClassifier, BudgetLinearRegressor     scikit-learn estimators
 BudgetPathClassifier, BudgetPathRegressor         estimators that choose their budget
+FairLinearClassifier                              a classifier with parity between groups
 BudgetWarning                                     the warning of estimators about their budget
 BudgetLinearLearner                               one row at a time, for services; does not import scikit-learn
 EvolvingLinearLearner                             the same with a half-life and new features
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from longterm.linear_model._budget import BudgetWarning
     from longterm.linear_model.classifier import BudgetLinearClassifier
     from longterm.linear_model.evolving import EvolvingLinearLearner
+    from longterm.linear_model.fair import FairLinearClassifier
     from longterm.linear_model.path import BudgetPath, PathPoint, budgets_for
     from longterm.linear_model.path_estimators import BudgetPathClassifier, BudgetPathRegressor
     from longterm.linear_model.precompile import compile_all
@@ -36,6 +38,7 @@ __all__ = [
     "BudgetPathRegressor",
     "BudgetWarning",
     "EvolvingLinearLearner",
+    "FairLinearClassifier",
     "PathPoint",
     "budgets_for",
     "compile_all",
@@ -47,6 +50,7 @@ _MODULES = {
     "BudgetWarning": "_budget",
     "BudgetLinearLearner": "streaming",
     "EvolvingLinearLearner": "evolving",
+    "FairLinearClassifier": "fair",
     "compile_all": "precompile",
     "BudgetPath": "path",
     "BudgetPathClassifier": "path_estimators",

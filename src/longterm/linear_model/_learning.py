@@ -88,7 +88,7 @@ class BlockLearner(LearnerMemory):
         made = margins if len(margins) else np.empty(count)
         as_they_are = order is IN_ORDER and self._scale is None and block.is_sparse == self._state.is_sparse
         at_once = count if as_they_are else max(NUMBERS_AT_ONCE // self._settings.dimension, ROWS_AT_ONCE)
-        with self._rollback_on_error(block, labels, weights):
+        with self.rollback_on_error(block, labels, weights):
             before = self._level
             if self._widens and not self._has_level:  # the interval lies about the first target
                 self._has_level, self._level = True, float(labels[0])
@@ -156,7 +156,7 @@ class BlockLearner(LearnerMemory):
     # --- scaled features --------------------------------------------------------------------------------------
 
     @contextmanager
-    def _rollback_on_error(self, block: RowBlock, labels: FloatArray, weights: FloatArray) -> Iterator[None]:
+    def rollback_on_error(self, block: RowBlock, labels: FloatArray, weights: FloatArray) -> Iterator[None]:
         """Restore the learner if a row turns out to be out of range after scaling, half-way through the block."""
         if self._scale is None or self._scaled_rows_fit(block, labels, weights):
             yield
@@ -243,7 +243,7 @@ class BlockLearner(LearnerMemory):
         return int(outside.argmax()) if outside.any() else len(labels)
 
     def _widen(self, size: float) -> None:
-        """Set the interval to ±2 size. The decision and its curvature stay (`docs/guides/linear_model.md`)."""
+        """Set the interval to ±2 size. The decision and its curvature stay (`docs/proofs/linear_models.md`)."""
         size = max(size, NARROWEST)
         if self._settings.scales != "one":  # the residual begins at 0
             self._use(replace(self._settings, residual_radius=2 * size))

@@ -3,7 +3,7 @@
 **Forgetting.** Row t has the weight ω_t = 2^{t/h}. A common factor of all losses changes no decision of FTRL with
 constants found online, so this is the leader of z_t = Σ_s γ^{t−s}n_s with γ = 2^{−1/h}, and of Λ and V likewise: after
 h rounds a row counts half. Before the weights grow too large the state is divided by a power of 2, which is exact.
-`docs/guides/linear_model.md` has the regret on every interval and the violation, with proofs.
+`docs/proofs/linear_models.md` has the regret on every interval and the violation, with proofs.
 
 **More features.** `grow` adds weights that are 0 so far. θ_0 and w_0 stay those of the first dimension, since θ_t must
 not rise and w_t not fall; the theorems hold with D, from which they are computed, that of the first dimension.

@@ -13,13 +13,18 @@ VALUES, INDICES = ("float64", "float32"), ("int32", "int64")
 def compile_all(*rules: str) -> int:
     """Compile every kernel of linear models, or load it from the cache, so that no request waits for it.
 
-    Return the number of kernels. The first call on a machine takes up to a minute, later ones about a second. Call it
-    where a service starts, or while an image is built: `docs/guides/linear_model.md` says how.
+    The first call on a machine takes up to a minute, later ones about a second. Call it where a service starts, or
+    while an image is built: `docs/guides/linear_model.md` says how.
 
     Parameters
     ----------
     *rules : str
         The rules to compile: "a-ftrl", "a-ogd", "penalised-ftrl", "mahdavi"; all of them by default.
+
+    Returns
+    -------
+    int
+        The number of kernels that are ready.
     """
     codes = {CODES[rule] for rule in rules} if rules else {AFTRL, AOGD, PENALISED_FTRL}
     kernels = [dense_kernel(code, values) for code in sorted(codes) for values in VALUES]

@@ -6,7 +6,7 @@ block. Splitting rows into blocks changes nothing, bit for bit. scikit-learn is 
 The intercept lies in an interval. For two classes it is ±4 unless given: log-odds of shares between 2 % and 98 %. For
 regression neither the level nor the scale of the targets is known beforehand. With intercept_bound None the interval
 begins as the first target alone and is widened to twice the distance of any target that lies outside.
-`docs/guides/linear_model.md` says how this changes the theorem.
+`docs/proofs/linear_models.md` says how this changes the theorem.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from longterm._display import ReprMixin
 from longterm._states import state_leaves
 from longterm.errors import InputError, UnknownTokenError
 from longterm.pacing.base import Outcome, Pacer
+from longterm.service.spending import SharedAccount, Spending
 from longterm.service.tokens import Token, require_key
 from longterm.storage.database import Durability, RoundRow
 from longterm.storage.packing import StatePacker, raw_bytes, require_sound, restored_state, unpack_checked
@@ -97,6 +98,8 @@ class LivePacer(Stored[PacerCopy]):
     ----------
     pacer : Pacer
         The rule, for one campaign.
+    account : LeasedAccount, optional
+        An account of a ledger from which the money is leased as well.
 
     Examples
     --------
@@ -111,13 +114,20 @@ class LivePacer(Stored[PacerCopy]):
     (3.0, 0.0)
     """
 
-    def __init__(self, pacer: Pacer[Any]) -> None:
+    def __init__(self, pacer: Pacer[Any], *, account: Spending | None = None) -> None:
         self.pacer = pacer
+        self._spending = account
         self._replica = Replica(PacerCopy(pacer), pacer, may_fork=False)
 
     @classmethod
     def open(
-        cls, url: str | PathLike[str], pacer: Pacer[Any], *, name: str = "pacer", durability: Durability = "commit"
+        cls,
+        url: str | PathLike[str],
+        pacer: Pacer[Any],
+        *,
+        name: str = "pacer",
+        durability: Durability = "commit",
+        account: SharedAccount | None = None,
     ) -> Self:
         """Return the pacer with this name in a database, or create it there.
 
@@ -131,18 +141,20 @@ class LivePacer(Stored[PacerCopy]):
             Its name in the database.
         durability : {"commit", "relaxed"}
             As for `LiveLearner.open`.
-
-        Returns
-        -------
-        LivePacer
+        account : SharedAccount, optional
+            An account of a ledger in the same database. A bid is at most what the account has left, and is held there
+            in the same transaction. Objects that name one account share its limit.
 
         Raises
         ------
         DatabaseError
             If the database cannot be used, or holds another object with this name.
         """
-        live = cls(pacer)
+        live = cls(pacer, account=account)
         live._replica.attach(url, name, durability)
+        if account is not None:
+            account.attach(live._replica.database, name)
+            live._replica.changes_others = True
         return live
 
     def __repr__(self) -> str:
@@ -171,7 +183,12 @@ class LivePacer(Stored[PacerCopy]):
             if known is not None:
                 return known
         amount = float(self.pacer.act(copy.state, value, hold=copy.held))
-        return copy.opening(copy.state, (amount, float(value)), replica.epoch, key)
+        if self._spending is not None:
+            amount = min(amount, *self._spending.room(amount))
+        change = copy.opening(copy.state, (amount, float(value)), replica.epoch, key)
+        if self._spending is not None:
+            self._spending.hold(str(Token(change.number, None, replica.epoch)), amount, amount)
+        return change
 
     def settle(
         self, bid: LiveBid | Token | str, paid: float, *, price: float | None = None, won: bool | None = None
@@ -203,12 +220,23 @@ class LivePacer(Stored[PacerCopy]):
     ) -> RoundChange[Any, tuple[float, float]]:
         copy, number = self._replica.copy, self._find(bid)
         amount, value = copy.open[number].content
+        self._pay(number, paid)
         state = self.pacer.settle(copy.state, Outcome(paid, value, price, amount, won))
         return copy.closing(number, state, DONE)
 
     def skip(self, bid: LiveBid | Token | str) -> None:
         """Give up a bid that took part in no auction. Its money is free again, and nothing is learned."""
-        self._replica.transact(lambda: self._replica.copy.closing(self._find(bid), self._replica.copy.state, SKIPPED))
+        self._replica.transact(self._skipping, bid)
+
+    def _skipping(self, bid: LiveBid | Token | str) -> RoundChange[Any, tuple[float, float]]:
+        copy, number = self._replica.copy, self._find(bid)
+        self._pay(number, 0.0)
+        return copy.closing(number, copy.state, SKIPPED)
+
+    def _pay(self, number: int, paid: float) -> None:
+        """Settle a bid in the account. The rule refuses payments that are not finite numbers of at least 0."""
+        if self._spending is not None and 0 <= paid < math.inf:
+            self._spending.settle(str(Token(number, None, self._replica.copy.open[number].epoch)), paid)
 
     def _find(self, bid: LiveBid | Token | str) -> int:
         replica = self._replica

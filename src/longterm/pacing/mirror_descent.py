@@ -23,7 +23,7 @@ with π ⊕ a = π + a (Euclidean mirror) or π · e^a (entropic mirror). For κ
 one that cost less lowers it, but never below κ unless the floor is in danger.
 
 Needs: the horizon T; for independent and identically distributed requests a step of order 1/√T (`calibrated` sets it).
-Guarantees (`regret_bound`, `floor_shortfall`; proofs in docs/guides/pacing.md): the cap always; the floor up to
+Guarantees (`regret_bound`, `floor_shortfall`; proofs in docs/proofs/pacing.md): the cap always; the floor up to
 `floor_shortfall` whenever demand allows; regret O(√T) against the hindsight optimum, in expectation, for i.i.d.
 requests.
 """
@@ -161,7 +161,7 @@ def value_bid(value: Array, price: Array, left: Array) -> Array:
     return where(is_below, value / where(is_below, price, 1.0), left)
 
 
-# The guarantees as numbers. The proofs are in docs/guides/pacing.md.
+# The guarantees as numbers. The proofs are in docs/proofs/pacing.md.
 
 
 def regret_bound(pacer: DualMirrorDescent, largest_value: float, largest_cost: float) -> Hyper:

@@ -13,7 +13,8 @@ from longterm._arrays import Array
 from longterm.errors import missing_extra
 from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
-from longterm.learners.feedback_check import FeedbackCheck, Limits
+from longterm.learners.feedback_check import FeedbackCheck
+from longterm.learners.limits import Limits
 
 try:
     import jax

@@ -16,7 +16,8 @@ from longterm._states import state_from_leaves, state_leaves
 from longterm.errors import NonFiniteError
 from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
-from longterm.learners.feedback_check import FeedbackCheck, Limits, require_match
+from longterm.learners.feedback_check import FeedbackCheck, require_match
+from longterm.learners.limits import Limits
 from longterm.service.fleet_records import Fields, Records, Rows
 
 BLOCK_BYTES = 2**20

@@ -50,6 +50,11 @@ class Lease:
             self.spent += amount
             return True
 
+    def correct(self, difference: int) -> None:
+        """Change what was spent, once the cost of a request is known."""
+        with self._lock:
+            self.spent = max(self.spent + difference, 0)
+
     def report(self) -> None:
         """Tell the ledger what was spent so far. A process that dies loses only what it did not report."""
         self._ledger.report(self._key, self.spent)

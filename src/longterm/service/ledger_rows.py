@@ -89,8 +89,7 @@ class LedgerRows:
             how = f"settled with {hold.spent}" if hold.status == SETTLED else "released"
             raise InputError("key", f"{key!r} was {how} already", "Settle a hold once")
         if self.holds is not None and hold.group is not None:
-            # A hold of the worst case has no excess, so the rule learns from its own present hold.
-            held = None if hold.amount == hold.largest else float(hold.amount + hold.spent)
+            held = float(hold.amount + hold.spent) if hold.status == OPEN else None
             state = self.holds.after(read_group(database, self.ledger, hold.group), float(actual), held)
             database.write_locked([put_group(self.ledger, hold.group, state)], 1)
         self._close(database, hold, actual, SETTLED)

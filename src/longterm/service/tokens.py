@@ -54,6 +54,11 @@ class Token(NamedTuple):
             raise UnknownTokenError(0, f"{text!r:.60} is not the text of a token", REMEDY)
         return cls(int(match[2]), None, int(match[1], 16))
 
+    @staticmethod
+    def is_text(text: str) -> bool:
+        """Return whether a text has the form of a token."""
+        return _TEXT.fullmatch(text) is not None
+
     def __str__(self) -> str:
         return f"{self.epoch:0{EPOCH_BITS // 4}x}-{self.number}"
 

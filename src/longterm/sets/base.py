@@ -42,6 +42,10 @@ class Set(ReprMixin, ABC):
     def largest_norm(self, order: int) -> float:
         """Return the exact maximum of ‖x‖₁ (order 1) or ‖x‖₂ (order 2) over the set."""
 
+    def tangent(self, direction: Array) -> Array:
+        """Return the part of a direction that is parallel to the set: all of it unless the set lies in a hyperplane."""
+        return direction
+
     def half_spaces(self) -> tuple[FloatArray, FloatArray] | None:
         """Return (A, b) with the set = {A x ≤ b}, or None if the set is not a polyhedron."""
         return None

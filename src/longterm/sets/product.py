@@ -11,8 +11,10 @@ import numpy as np
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, namespace
 from longterm.errors import InputError
+from longterm.sets.ball import Ball
 from longterm.sets.base import Set
 from longterm.sets.box import Box
+from longterm.sets.simplex import RowStochastic, Simplex
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +52,7 @@ class Product(Set):
 
     @cached_property
     def _parts(self) -> tuple[tuple[Set, int, int], ...]:
-        """Return the factors with the range of their coordinates. Adjacent boxes are merged."""
+        """Return the factors and their coordinates. Adjacent boxes are merged, and so are equal unit simplices."""
         parts: list[tuple[Set, int, int]] = []
         end = 0
         for factor in self.factors:
@@ -59,11 +61,24 @@ class Product(Set):
             if isinstance(factor, Box) and isinstance(last, Box):
                 begin = parts.pop()[1]
                 factor = Box(np.concatenate([last.lower, factor.lower]), np.concatenate([last.upper, factor.upper]))
+            elif isinstance(factor, Simplex) and factor.total == 1 and _has_rows_of(last, factor.dimension):
+                begin = parts.pop()[1]
+                factor = RowStochastic((end - begin) // factor.dimension, factor.dimension)
             parts.append((factor, begin, end))
         return tuple(parts)
 
+    @cached_property
+    def _has_interior(self) -> bool:
+        """True if all factors are known to have interior points, so that every direction is parallel to the set."""
+        return all(isinstance(part, Box | Ball) for part, _, _ in self._parts)
+
     def project(self, x: Array) -> Array:
         return _concatenate(x, [part.project(x[..., begin:end]) for part, begin, end in self._parts])
+
+    def tangent(self, direction: Array) -> Array:
+        if self._has_interior:
+            return direction
+        return _concatenate(direction, [part.tangent(direction[..., begin:end]) for part, begin, end in self._parts])
 
     def extreme_point(self, direction: Array) -> Array:
         points = [part.extreme_point(direction[..., begin:end]) for part, begin, end in self._parts]
@@ -79,6 +94,13 @@ class Product(Set):
 
     def largest_norm(self, order: int) -> float:
         return float(np.linalg.norm([factor.largest_norm(order) for factor in self.factors], order))
+
+
+def _has_rows_of(part: Set | None, length: int) -> bool:
+    """Return True for one or more unit simplices of this dimension."""
+    if isinstance(part, RowStochastic):
+        return part.columns == length
+    return isinstance(part, Simplex) and part.total == 1 and part.dimension == length
 
 
 def _concatenate(x: Array, parts: list[Array]) -> Array:

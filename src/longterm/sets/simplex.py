@@ -25,6 +25,11 @@ def project_onto_simplex(x: Array, total: float) -> Array:
     return xp.maximum(x - threshold, 0.0)
 
 
+def _less_mean(x: Array) -> Array:
+    """Return x less its mean along the last axis."""
+    return x - namespace(x).sum(x, axis=-1, keepdims=True) / x.shape[-1]
+
+
 @lru_cache
 def _counts(size: int) -> FloatArray:
     return validate.frozen(np.arange(1.0, size + 1))
@@ -81,6 +86,9 @@ class Simplex(Set):
     def project(self, x: Array) -> Array:
         return project_onto_simplex(x, self.total)
 
+    def tangent(self, direction: Array) -> Array:
+        return _less_mean(direction)
+
     def extreme_point(self, direction: Array) -> Array:
         return vertex_of_simplex(direction, self.total)
 
@@ -131,6 +139,9 @@ class RowStochastic(Set):
 
     def project(self, x: Array) -> Array:
         return self._flat(project_onto_simplex(self._as_matrix(x), 1.0))
+
+    def tangent(self, direction: Array) -> Array:
+        return self._flat(_less_mean(self._as_matrix(direction)))
 
     def extreme_point(self, direction: Array) -> Array:
         return self._flat(vertex_of_simplex(self._as_matrix(direction), 1.0))

@@ -94,6 +94,8 @@ class Replica(Generic[C]):
         self._may_fork = may_fork
         self._is_forked = False
         self._is_stale = False
+        self.changes_others = False
+        """True if calls change other objects of the database as well, so that all their work is in a transaction."""
         self._unfinished: Change | None = None
         """A change that is being applied without a database."""
         _REPLICAS.add(self)
@@ -131,7 +133,8 @@ class Replica(Generic[C]):
                     return change
                 computed = None
                 try:
-                    computed = compute(*arguments)
+                    if not self.changes_others:
+                        computed = compute(*arguments)
                 except LongtermError:
                     if self._is_current(database):
                         raise
@@ -180,7 +183,8 @@ class Replica(Generic[C]):
         while True:
             try:
                 with database.locked(self.name):
-                    self._read_object(database)
+                    if not (self.changes_others and self._is_current(database)):
+                        self._read_object(database)
                     change = compute(*arguments)
                     self._is_stale = True
                     database.write_locked(*change.statements(self.copy, self.name, time.time()))

@@ -63,6 +63,7 @@ READ_ROUNDS = (
     "WHERE object = ? AND number > ? AND number <= ? AND status = 0 ORDER BY number"
 )
 DELETE_ROUNDS = "DELETE FROM longterm_rounds WHERE object = ? AND number < ? AND status <> 0"
+READ_PARTS_SINCE = "SELECT number, content FROM longterm_parts WHERE object = ? AND number >= ? ORDER BY number"
 READ_PARTS = "SELECT content FROM longterm_parts WHERE object = ? AND number > ? AND number <= ? ORDER BY number"
 INSERT_PART = "INSERT INTO longterm_parts (object, number, content) VALUES (?, ?, ?)"
 PUT_PART = f"{INSERT_PART} ON CONFLICT (object, number) DO UPDATE SET content = excluded.content"

@@ -29,7 +29,11 @@ MEASURES: Final = (REGRET, SIGNED, HARD, SQUARED, LONG_TERM)
 MAX_HORIZON = 10_000_000
 """The last round that `Bounds.informative_from` tries."""
 
-Theorem = Callable[[NDArray[np.int64]], Mapping[str, FloatArray]]
+Rounds = NDArray[np.int64]
+"""One horizon T or several, as an array."""
+BoundValues = Mapping[str, FloatArray]
+"""Upper bounds by measure."""
+Theorem = Callable[[Rounds], BoundValues]
 """A function from horizons to bounds by measure."""
 
 
@@ -68,10 +72,9 @@ class Bounds(Mapping[str, FloatArray]):
 
     Examples
     --------
-    >>> from longterm import AOGD
-    >>> from longterm.problems import two_dimensional
-    >>> problem = two_dimensional()
-    >>> bounds = AOGD.for_problem(problem).bound(problem, 1000)
+    >>> import longterm as lt
+    >>> problem = lt.problems.two_dimensional()
+    >>> bounds = lt.AOGD.for_problem(problem).bound(problem, 1000)
     >>> sorted(bounds), bool(bounds.vacuous("signed_violation")), bounds.informative_from("signed_violation")
     (['regret', 'signed_violation'], True, 1248)
     """

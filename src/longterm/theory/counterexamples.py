@@ -48,7 +48,7 @@ def challenge(
     samples: int = 1000,
     seed: int = 0,
 ) -> list[Counterexample]:
-    """Search for points of a set that violate a declared bound of a loss or a constraint.
+    """Return points of a set that violate a declared bound of a loss or a constraint, or an empty list.
 
     It tests the gradient bound, the value range or bound, and f(y) ≥ f(x) + ⟨∇f(x), y − x⟩ + ½σ‖y − x‖². The last
     fails for a function that is not convex, a wrong gradient, or a σ that is too large. Sampling can refute a bound but
@@ -66,11 +66,6 @@ def challenge(
         The number of points, half of them extreme points.
     seed : int
         The seed of the points.
-
-    Returns
-    -------
-    list of Counterexample
-        The violations found, or an empty list.
     """
     if function.dimension != over.dimension:
         what = f"has dimension {over.dimension}, the function has {function.dimension}"

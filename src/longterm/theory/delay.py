@@ -1,20 +1,14 @@
-"""Lemma 5 with delayed feedback: the gradient of round s is taken at x_s and arrives late.
+"""Lemma 5 with delayed feedback: the gradient of round s is taken at x_s and arrives up to τ rounds late.
 
-The delay is at most τ: when the feedback of a round arrives, at most τ later rounds have started. The k-th feedback to
-arrive makes the k-th update, with the steps of k. For a schedule with C1–C3 and any comparator x* with g_s(x*) ≤ 0 in
-every round, summed over the T rounds whose feedback arrived,
+The k-th feedback to arrive makes the k-th update, with the steps of k. For a schedule with C1–C3 and any comparator x*
+with g_s(x*) ≤ 0 in every round, summed over the T rounds whose feedback arrived,
 
-    Σ f_s(x_s) − f_s(x*) ≤ 𝓡_τ = 𝓡 + (2 + 3c/2) τ G² S_η + Σ_{t≥2} Λ_t² [e_t]₊
+    Σ f_s(x_s) − f_s(x*) ≤ 𝓡_τ = 𝓡 + (2 + 3c/2) τ G² S_η + Σ_{t≥2} Λ_t² [e_t]₊,       c = σΔ/G
     Σ g_s(x_s)           ≤ √( 2 (S_θ + δ_μ) (𝓡_τ + F T) )
-
-with 𝓡 of Lemma 5, c = σΔ/G ≤ 2 (0 for convex losses) and
-
     e_t = G² ( (1 + (1 + c/2) τ) η_t + Σ_{i = t−2τ}^{t−1} η_i ) + μ_t θ_t² − θ_t/2      (C2 under delay: e_t ≤ 0)
     Λ_t = D max(μ_1, max_{i<t} 1/θ_i)                                                   (an upper bound on λ_t)
 
-`docs/proofs/delay.md` has the proof. With τ = 0 this is Lemma 5. Steps made for G violate C2 under delay, and the last
-sum is of order τ T^{1+β}. Steps made for G_τ = G √(1 + 3τ) satisfy it (`gradient_bound_under_delay`), and the bounds
-are those of Lemma 5 for G_τ, a factor of order √τ larger.
+Steps made for G_τ = G √(1 + 3τ) have e_t ≤ 0, and the bounds are those of Lemma 5 for G_τ (`docs/proofs/delay.md`).
 """
 
 from __future__ import annotations
@@ -26,6 +20,7 @@ from numpy.typing import ArrayLike
 
 from longterm._arrays import FloatArray
 from longterm.errors import InputError
+from longterm.theory.bounds import horizons_of
 from longterm.theory.facts import Constants
 from longterm.theory.paper import PaperBound, lemma_5, violation_bound
 from longterm.theory.schedules import Schedule
@@ -69,25 +64,20 @@ def lemma_5_delayed(schedule: Schedule, constants: Constants, rounds: ArrayLike,
 
     Examples
     --------
-    >>> from longterm.problems import two_dimensional
-    >>> from longterm.theory.delay import gradient_bound_under_delay, lemma_5_delayed
+    >>> import longterm as lt
     >>> from longterm.theory.schedules import StronglyConvexSchedule
-    >>> constants = two_dimensional().constants
-    >>> G = gradient_bound_under_delay(constants.gradient_bound, 2)
-    >>> for delay in (0, 2):
-    ...     print(round(float(lemma_5_delayed(StronglyConvexSchedule(G, 1.0, 0.5), constants, 100, delay).regret), 1))
-    20.9
-    166.2
+    >>> constants = lt.problems.two_dimensional().constants
+    >>> schedule = StronglyConvexSchedule(lt.theory.gradient_bound_under_delay(constants.gradient_bound, 2), 1.0, 0.5)
+    >>> [round(float(lt.theory.lemma_5_delayed(schedule, constants, 100, delay).regret), 1) for delay in (0, 2)]
+    [20.9, 166.2]
     """
-    tau = _validate_delay(delay)
-    horizons = np.asarray(rounds)
+    tau, horizons, G = _validate_delay(delay), np.asarray(rounds), constants.gradient_bound
     undelayed = lemma_5(schedule, constants, rounds)
     sums = step_sums(schedule, rounds, constants.strong_convexity)
-    G = constants.gradient_bound
     c = constants.strong_convexity * constants.diameter / G
     excess = np.cumsum(_excess_terms(schedule, constants, int(horizons.max()), tau, c), axis=0)
     regret = undelayed.regret + (2 + 1.5 * c) * tau * G**2 * sums.eta + excess[horizons - 1]
-    T = horizons.reshape(horizons.shape + (1,) * len(schedule.batch_shape))
+    T = horizons_of(horizons, schedule.batch_shape)
     return PaperBound(regret, violation_bound(sums.theta + sums.delta_mu, regret, constants, T))
 
 

@@ -1,8 +1,4 @@
-"""Constants of a problem, and assumptions of theorems about hyper-parameters.
-
-Assumptions are checked before round 1. A learner whose rule can run is not stopped if a theorem does not cover it; the
-run warns instead.
-"""
+"""Constants of a problem, and assumptions of theorems about hyper-parameters."""
 
 from __future__ import annotations
 
@@ -49,6 +45,11 @@ class Constants:
     def gradient_bound(self) -> float:
         """G, the larger of G_f and G_g."""
         return max(self.loss_gradient_bound, self.constraint_gradient_bound)
+
+    @property
+    def first_violation(self) -> float:
+        """min(D, G_g r), which bounds [g_t(x_1)]₊ at the centre if some x* of B has g_t(x*) ≤ 0."""
+        return min(self.constraint_bound, self.constraint_gradient_bound * self.radius)
 
 
 @dataclass(frozen=True)

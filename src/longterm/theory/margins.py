@@ -1,21 +1,19 @@
 """The margin γ for which A-OGD on g + γ has Σ g(x_t) ≤ 0 (Corollary 1 of the paper, made explicit).
 
-|g + γ| ≤ D + γ, so Lemma 5 holds for g + γ with D + γ instead of D, for Table 1 and any comparator with g ≤ −γ. (The
-paper splits a square in three instead. Table 1's μ_t would then fail C2 at t = 2.)
+Lemma 5 holds for g + γ with D + γ instead of D, for any comparator with g ≤ −γ. With W = S_θ + δ_μ and
+𝓡_0 = 𝓡 − D² S_μ,
 
-    Σ (g(x_t) + γ) ≤ √( 2 W (𝓡_0 + (D + γ)² S_μ + F T) ),     W = S_θ + δ_μ,   𝓡_0 = 𝓡 − D² S_μ.
+    Σ (g(x_t) + γ) ≤ √( 2 W (𝓡_0 + (D + γ)² S_μ + F T) ).
 
-*Exact sums.* The right side equals γT if γ² T² = C + A (D + γ)² with A = 2 W S_μ and C = 2 W (𝓡_0 + F T). This
-quadratic equation has a positive root if and only if T² > A.
+*Exact sums.* The right side equals γT if γ² T² = C + A (D + γ)², A = 2 W S_μ, C = 2 W (𝓡_0 + F T). There is a positive
+root if and only if T² > A.
 
-*Closed form.* For γ ≤ D and Table 1, (D + γ)² ≤ 4D², W ≤ 2θ_1 T^{1−β}/(1 − β) and 𝓡 + F T ≤ (K + F) T. Hence
-γ = c_1 T^{−β/2} suffices, with
+*Closed form.* For γ ≤ D and Table 1, γ = c_1 T^{−β/2} suffices with c_1 = √( 4 θ_1 (K + F)/(1 − β) ) and
 
-    c_1 = √( 4 θ_1 (K + F)/(1 − β) ),
-    K = ΔG + ΔG/(2(1 − β)) + 4D²/(βθ_1)     convex, θ_1 = 3ΔG (on a ball: 2RG + RG/(1 − β) + 4D²/(6βRG), θ_1 = 6RG),
+    K = ΔG + ΔG/(2(1 − β)) + 4D²/(βθ_1)     convex, θ_1 = 3ΔG
     K = G²/σ + 4D²/(βθ_1)                   strongly convex, θ_1 = 6G²/σ.
 
-A Slater point with slack ε allows γ ≤ ε only, so T ≥ c_0 = (c_1/ε)^{2/β} is needed.
+A Slater point with slack ε allows γ ≤ ε only, so T ≥ c_0 = (c_1/ε)^{2/β} is needed. Proof: `docs/proofs/theory.md`.
 """
 
 from __future__ import annotations
@@ -29,7 +27,7 @@ from longterm.errors import InputError
 from longterm.theory.conditions import check_conditions
 from longterm.theory.facts import Constants
 from longterm.theory.schedules import ConvexSchedule, Schedule, StronglyConvexSchedule
-from longterm.theory.step_sums import step_sums
+from longterm.theory.step_sums import descent_cost, step_sums
 
 
 def coefficient(schedule: Schedule, constants: Constants) -> Hyper:
@@ -79,15 +77,7 @@ def allowed_violation(schedule: Schedule, constants: Constants, horizon: int, ga
 
 
 def exact_margin(schedule: Schedule, constants: Constants, horizon: int) -> Hyper:
-    """Return γ with γT = √(2 W (𝓡_γ + F T)), by exact sums. Raise InputError if T² ≤ A, where T is too short.
-
-    >>> from longterm import Constants
-    >>> from longterm.theory.margins import exact_margin
-    >>> from longterm.theory.schedules import ConvexSchedule
-    >>> constants = Constants(1.0, 2.0, 1.0, 1.0, constraint_bound=1.5, loss_range=2.0)
-    >>> round(exact_margin(ConvexSchedule(2.0, 1.0, beta=2 / 3), constants, 100_000), 4)
-    0.1846
-    """
+    """Return γ with γT = √(2 W (𝓡_γ + F T)), by exact sums. Raise InputError if T² ≤ A, where T is too short."""
     T, D = validate.dimension("horizon", horizon), constants.constraint_bound
     A, C = _sums(schedule, constants, T)
     if np.any(A >= T**2):
@@ -100,9 +90,8 @@ def _sums(schedule: Schedule, constants: Constants, T: int) -> tuple[FloatArray,
     G, sigma = constants.gradient_bound, constants.strong_convexity
     check_conditions(schedule, T, gradient_bound=G, strong_convexity=sigma).require()
     sums = step_sums(schedule, T, sigma)
-    steps = constants.radius**2 * np.maximum(sums.delta_eta, 0.0) / 2 + constants.diameter**2 / 2 * sums.growth
     twice_W = 2 * (sums.theta + sums.delta_mu)
-    return twice_W * sums.mu, twice_W * (steps + G**2 * sums.eta + constants.loss_range * T)
+    return twice_W * sums.mu, twice_W * (descent_cost(sums, constants, G) + constants.loss_range * T)
 
 
 def _require_at_most(asked: Hyper, made_for: Hyper, name: str) -> None:

@@ -6,10 +6,9 @@ needs a convex φ with φ(0) = 0 and derivative φ', and, for every t ≥ 2 and 
     C1'   1/μ_t − 1/μ_{t−1} − κ θ_t ≤ 0                          κ the strong convexity of φ
     C2'   η_t G² λ² + μ_t θ_t² φ'(λ)² ≤ θ_t φ(λ)
 
-For φ(λ) = λ²/2 and κ = 1 these are C1 and C2. C2' implies φ ≥ (η_t G²/θ_t) λ² and (√φ)' ≤ 1/(2√(μ_t θ_t)), so
-φ ≤ λ²/(4 μ_t θ_t). Every admissible φ lies between two quadratics, with Table 1 between λ²/6 and 3λ²/4, and none
-changes the rate. For φ = c λ² Table 1 admits ¼ ≤ c ≤ ½, and C1' needs 2c ≥ 1 − β. The paper's c = ½ is the largest.
-c = ¼ keeps the regret bound and divides the violation bound by nearly √2.
+C2' keeps φ between two quadratics, so no φ changes the rate. For φ = c λ² Table 1 admits ¼ ≤ c ≤ ½ if 2c ≥ 1 − β. The
+paper has c = ½. With c = ¼ the regret bound is the same and the violation bound smaller by nearly √2.
+Proof: `docs/proofs/after_the_paper.md`, "Another penalty".
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import ROUNDING, Array, FloatArray
-from longterm.errors import InputError, ScheduleError
-from longterm.theory.conditions import Condition
+from longterm._arrays import ROUNDING, Array
+from longterm.errors import InputError
+from longterm.theory.conditions import Conditions, FailureLog
 from longterm.theory.facts import Constants
 from longterm.theory.paper import PaperBound
 from longterm.theory.schedules import Schedule
-from longterm.theory.step_sums import step_sums, tabulate
+from longterm.theory.step_sums import descent_cost, step_sums, tabulate
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,13 +41,7 @@ class Penalty:
 
     @classmethod
     def square(cls, weight: float) -> Penalty:
-        """Return φ(λ) = weight · λ². The paper's weight is ½.
-
-        >>> from longterm.theory.penalties import Penalty
-        >>> lighter = Penalty.square(0.3)
-        >>> lighter.value(2.0), lighter.derivative(2.0), lighter.strong_convexity
-        (1.2, 1.2, 0.6)
-        """
+        """Return φ(λ) = weight · λ². The paper's weight is ½."""
         c = validate.positive_scalar("penalty", weight)
         return cls(partial(_square, c), partial(_slope_of_square, c), strong_convexity=2 * c)
 
@@ -63,76 +56,40 @@ class Penalty:
         require_penalty(self)
 
 
-@dataclass(frozen=True)
-class PenaltyConditions:
-    """The results of checking C1' and C2'."""
-
-    c1: Condition
-    c2: Condition
-
-    @property
-    def hold(self) -> bool:
-        """True if both hold."""
-        return self.c1.holds and self.c2.holds
-
-    def require(self) -> None:
-        """Raise ScheduleError for the first that does not hold."""
-        for condition in (self.c1, self.c2):
-            if not condition.holds:
-                remedy = "Use QUADRATIC, or a φ between the two quadratics of `longterm.theory.penalties`"
-                raise ScheduleError("penalty", str(condition), remedy, round=condition.failing_round)
-
-    def __str__(self) -> str:
-        return f"{self.c1}\n{self.c2}"
-
-
 SAMPLES = 257
 """The number of λ that are tried. Sampling can refute a condition but not prove it."""
 
 
-def check_penalty(penalty: Penalty, schedule: Schedule, constants: Constants, horizon: int) -> PenaltyConditions:
+def check_penalty(penalty: Penalty, schedule: Schedule, constants: Constants, horizon: int) -> Conditions:
     """Check C1' and C2' for t = 2 … horizon and λ up to D Σ μ_t, an upper bound on λ_t.
 
     >>> from longterm.problems import two_dimensional
-    >>> from longterm.theory.penalties import QUADRATIC, Penalty, check_penalty
+    >>> from longterm.theory.penalties import Penalty, check_penalty
     >>> from longterm.theory.schedules import ConvexSchedule
     >>> constants = two_dimensional().constants
     >>> schedule = ConvexSchedule(constants.diameter, constants.gradient_bound)
-    >>> check_penalty(QUADRATIC, schedule, constants, 100).hold
-    True
-    >>> fourth = Penalty(lambda u: u**4 / 4, lambda u: u**3)
-    >>> print(check_penalty(fourth, schedule, constants, 100).c2)
+    >>> print(check_penalty(Penalty(lambda u: u**4 / 4, lambda u: u**3), schedule, constants, 100).c2)
     C2' (η_t G² λ² + μ_t θ_t² φ'(λ)² ≤ θ_t φ(λ)) fails first in round 2, by 1886.33
     """
     validate.count("horizon", horizon)
-    require_single(schedule)
+    if schedule.batch_shape:
+        raise InputError("schedule", "is a grid of schedules", "Check one at a time")
     G, kappa = constants.gradient_bound, penalty.strong_convexity
-    top = constants.constraint_bound * float(step_sums(schedule, horizon).mu)
-    tried = np.linspace(0.0, 1.0, SAMPLES) ** 2 * top
-    value, slope = (np.asarray(part(tried), dtype=np.float64).tolist() for part in (penalty.value, penalty.derivative))
-    first: dict[str, tuple[int, float]] = {}
-
-    def record(name: str, rounds: NDArray[np.int64], excess: FloatArray) -> None:
-        bad = ~(excess <= 0)
-        if name not in first and np.any(bad):
-            k = int(np.argmax(bad))
-            first[name] = (int(rounds[k]), float(excess[k]))
-
+    tried = np.linspace(0.0, 1.0, SAMPLES) ** 2 * constants.constraint_bound * float(step_sums(schedule, horizon).mu)
+    value, slope = (np.asarray(part(tried), dtype=np.float64) for part in (penalty.value, penalty.derivative))
+    statements = {"C1'": "1/μ_t − 1/μ_{t−1} − κ θ_t ≤ 0", "C2'": "η_t G² λ² + μ_t θ_t² φ'(λ)² ≤ θ_t φ(λ)"}
+    log = FailureLog(horizon, statements)
     for steps in tabulate(schedule, horizon):
-        theta, eta, mu, rounds = steps.theta[1:], steps.eta[1:], steps.mu[1:], steps.rounds[1:]
-        record("C1'", rounds, np.diff(1 / steps.mu) - kappa * theta - ROUNDING / mu)
+        rounds, (theta, eta, mu) = steps.rounds[1:], (part[1:] for part in steps[1:])
+        log.record("C1'", rounds, np.diff(1 / steps.mu) - kappa * theta, 1 / mu)
         worst = np.full(theta.shape, -np.inf)
-        for at, phi, pull in zip(tried.tolist(), value, slope, strict=True):
+        for at, phi, pull in zip(tried.tolist(), value.tolist(), slope.tolist(), strict=True):
             excess = eta * (G * at) ** 2 + mu * (theta * pull) ** 2 - theta * phi
             worst = np.maximum(worst, excess - ROUNDING * theta * abs(phi))
-        record("C2'", rounds, worst)
-    statements = {
-        "C1'": "1/μ_t − 1/μ_{t−1} − κ θ_t ≤ 0",
-        "C2'": "η_t G² λ² + μ_t θ_t² φ'(λ)² ≤ θ_t φ(λ)",
-    }
-    return PenaltyConditions(
-        *(Condition(name, statement, horizon, *first.get(name, (None, 0.0))) for name, statement in statements.items())
-    )
+        log.record("C2'", rounds, worst, np.zeros_like(worst))
+    remedy = "Use QUADRATIC, or a φ between the two quadratics of `longterm.theory.penalties`"
+    c1, c2 = log.results()
+    return Conditions(c1, c2, argument="penalty", remedy=remedy)
 
 
 def penalised_lemma_5(
@@ -147,24 +104,17 @@ def penalised_lemma_5(
 
     >>> import numpy as np
     >>> from longterm.problems import two_dimensional
-    >>> from longterm.theory.penalties import QUADRATIC, Penalty, penalised_lemma_5
+    >>> from longterm.theory.penalties import Penalty, penalised_lemma_5
     >>> from longterm.theory.schedules import ConvexSchedule
     >>> c = two_dimensional().constants
     >>> schedule = ConvexSchedule(c.diameter, c.gradient_bound)
-    >>> for penalty in (QUADRATIC, Penalty.square(0.25)):
-    ...     print([round(float(part), 1) for part in penalised_lemma_5(penalty, schedule, c, np.asarray(10_000))])
-    [215.4, 5536.8]
+    >>> [round(float(part), 1) for part in penalised_lemma_5(Penalty.square(0.25), schedule, c, np.asarray(10_000))]
     [215.4, 3976.6]
     """
     c = constants
     check_penalty(penalty, schedule, c, int(rounds.max())).require()
     sums = step_sums(schedule, rounds, c.strong_convexity)
-    regret = (
-        c.radius**2 * np.maximum(sums.delta_eta, 0.0) / 2
-        + c.diameter**2 / 2 * sums.growth
-        + c.gradient_bound**2 * sums.eta
-        + c.constraint_bound**2 * sums.mu
-    )
+    regret = descent_cost(sums, c, c.gradient_bound) + c.constraint_bound**2 * sums.mu
     first = schedule.at(np.asarray(1), np.zeros(1))
     start = max(float(1 / first.mu - penalty.strong_convexity * first.theta), 0.0)
     gain = regret + c.loss_range * rounds
@@ -172,12 +122,6 @@ def penalised_lemma_5(
     tried = (np.sqrt(2 * gain / (sums.theta + start)))[..., None] * np.geomspace(0.05, 20, 2001)
     cost = gain[..., None] + sums.theta[..., None] * np.asarray(penalty.value(tried)) + start * tried**2 / 2
     return PaperBound(regret, np.min(cost / tried, axis=-1))
-
-
-def require_single(schedule: Schedule) -> None:
-    """Raise InputError for a grid of schedules."""
-    if schedule.batch_shape:
-        raise InputError("schedule", "is a grid of schedules", "Check one at a time")
 
 
 def require_penalty(penalty: Penalty) -> None:

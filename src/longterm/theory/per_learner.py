@@ -1,8 +1,4 @@
-"""Hyper-parameters that differ from learner to learner in a batch.
-
-A field that holds an array holds one value for each learner on the leading axes. Parts that all learners of a batch
-share (sets, losses, constraints) are not of this kind.
-"""
+"""Hyper-parameters that differ from learner to learner in a batch, as arrays over the leading axes."""
 
 from __future__ import annotations
 

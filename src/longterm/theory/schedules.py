@@ -1,7 +1,6 @@
 """Schedules: θ_t, η_t and μ_t as functions of the round t (Table 1 of the paper, and others).
 
 θ_t is the weight of the penalty θ_t λ²/2 in the Lagrangian, η_t the step of x and μ_t the step of λ.
-`longterm.theory.conditions` checks C1–C3 on any of them.
 """
 
 from __future__ import annotations
@@ -45,11 +44,9 @@ class Schedule(PerLearner, ABC):
 
 @dataclass(frozen=True, eq=False)
 class ConvexSchedule(Schedule):
-    """The convex column of Table 1, for any enclosing set of diameter Δ.
+    """The convex column of Table 1, for any enclosing set of diameter Δ (2R on the paper's ball).
 
-    θ_t = 3ΔG/t^β,   η_t = Δ/(2G t^β),   μ_t = 1/(θ_t (t + 1)).
-
-    With Δ = 2R these are the paper's 6RG/t^β and R/(G t^β).
+        θ_t = 3ΔG/t^β,   η_t = Δ/(2G t^β),   μ_t = 1/(θ_t (t + 1))
 
     >>> import numpy as np
     >>> from longterm.theory.schedules import ConvexSchedule
@@ -76,10 +73,7 @@ class ConvexSchedule(Schedule):
 
 @dataclass(frozen=True, eq=False)
 class StronglyConvexSchedule(Schedule):
-    """The strongly convex column of Table 1, which does not depend on the enclosing set.
-
-    θ_t = 6G²/(σ t^β),   η_t = 1/(σ t),   μ_t = 1/(θ_t (t + 1)).
-    """
+    """The strongly convex column of Table 1: θ_t = 6G²/(σ t^β), η_t = 1/(σ t), μ_t = 1/(θ_t (t + 1))."""
 
     gradient_bound: Hyper
     strong_convexity: Hyper = field()
@@ -116,14 +110,7 @@ class ConstantSchedule(Schedule):
 
 @dataclass(frozen=True, eq=False)
 class CustomSchedule(Schedule):
-    """Three functions of t, each from an array of rounds (as floats) to an array.
-
-    >>> import numpy as np
-    >>> from longterm.theory.schedules import CustomSchedule
-    >>> own = CustomSchedule(theta=lambda t: 6 / t, eta=lambda t: 1 / t, mu=lambda t: 1 / (6 * (t + 1) / t))
-    >>> float(own.at(np.asarray(2), np.zeros(1)).theta)
-    3.0
-    """
+    """Three functions of t, each from an array of rounds (as floats) to an array. `theta` may be `lambda t: 6 / t`."""
 
     theta: Callable[[Array], Array]
     eta: Callable[[Array], Array]
@@ -146,19 +133,10 @@ class CustomSchedule(Schedule):
 
 @dataclass(frozen=True, eq=False)
 class PenaltySchedule(Schedule):
-    """Steps η_t = step/t^decay for a penalty [g]₊²/(2θ_t) that replaces the multiplier.
+    """Steps η_t = step/t^decay for a penalty [g]₊²/(2θ_t) in place of the multiplier, θ_t = factor · curvature · η_t.
 
-    θ_t = factor · curvature · η_t,   μ_t = 1/θ_t.
-
-    A dual step with μ_t = 1/θ_t forgets λ_t: [λ + μ(g − θλ)]₊ = [g]₊/θ, the best multiplier against g. `curvature` is
-    the L of ‖Σ_j w_j ∇g_j(x)‖² ≤ L‖w‖², so L/θ_t is the curvature of the penalty, and 1/factor the share of it that a
-    step takes.
-
-    >>> import numpy as np
-    >>> from longterm.theory.schedules import PenaltySchedule
-    >>> steps = PenaltySchedule(step=1.0, decay=0.5, curvature=4.0, factor=2.0).at(np.asarray(4), np.zeros(1))
-    >>> tuple(float(step) for step in steps)
-    (4.0, 0.5, 0.25)
+    `curvature` is the L of ‖Σ_j w_j ∇g_j(x)‖² ≤ L‖w‖², so L/θ_t is the curvature of the penalty, and 1/factor the
+    share of it that a step takes. A dual step with μ_t = 1/θ_t forgets λ_t: [λ + μ(g − θλ)]₊ = [g]₊/θ.
     """
 
     step: Hyper

@@ -1,8 +1,8 @@
 """Strictly feasible points: x̂ in B with g_j(x̂) ≤ −ε for every j. A margin γ < ε leaves {g + γ ≤ 0} non-empty.
 
-`find_slater_point` minimises g = max_j g_j over B by projected subgradient steps. Every visited point gives a cut,
-g(y) ≥ g(x_k) + ⟨s_k, y − x_k⟩, and so do averages of cuts. The minimum of a cut over B follows from the support
-function, so the search has a lower bound and stops when it is close.
+`find_slater_point` minimises max_j g_j over B by projected subgradient steps. Visited points and their averages give
+cuts g(y) ≥ g(x_k) + ⟨s_k, y − x_k⟩, and so a lower bound by the set's support function. The search stops when the bound
+is close.
 """
 
 from __future__ import annotations
@@ -44,17 +44,6 @@ class SlaterPoint:
         validate.set_frozen(self, epsilon=validate.positive_scalar("epsilon", self.epsilon))
 
 
-def slater_point_at(constraint: Constraint, over: Set, x: FloatArray) -> SlaterPoint:
-    """Return the Slater point at x, with its ε. Raise InputError if x is not strictly feasible."""
-    _require_fixed(constraint)
-    point = validate.vector("x", x, over.dimension)
-    slack = -float(constraint.values(point).max())
-    if not bool(over.contains(point)) or slack <= ZERO_SLACK * constraint.value_bound(over):
-        what = f"is not strictly feasible (slack {slack:.3g}, inside B: {bool(over.contains(point))})"
-        raise InputError("x", what, "Give a point of B with every g_j below 0, or use find_slater_point")
-    return SlaterPoint(slack, point)
-
-
 def require_slack(point: SlaterPoint, constraint: Constraint, over: Set) -> None:
     """Raise InputError if the point has less slack than declared, or if no point can have any."""
     if constraint.parameters:
@@ -81,10 +70,9 @@ def find_slater_point(constraint: Constraint, over: Set) -> SlaterPoint:
 
     Examples
     --------
-    >>> from longterm.problems import two_dimensional
-    >>> from longterm.theory.slater import find_slater_point
-    >>> problem = two_dimensional()
-    >>> find_slater_point(problem.constraint, problem.enclosing_set)
+    >>> import longterm as lt
+    >>> problem = lt.problems.two_dimensional()
+    >>> lt.find_slater_point(problem.constraint, problem.enclosing_set)
     SlaterPoint(epsilon=1.25, x=array([-1.,  0.]))
     """
     _require_fixed(constraint)

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
+from longterm.theory.facts import Constants
 from longterm.theory.schedules import Schedule
 
 CHUNK = 2**16
@@ -89,10 +90,15 @@ def step_sums(schedule: Schedule, rounds: ArrayLike, strong_convexity: float = 0
     return StepSums(theta, eta, mu, growths, delta_eta, delta_mu)
 
 
-def power_sum(T: ArrayLike, s: ArrayLike) -> FloatArray:
-    """Return 1 + (T^{1−s} − 1)/(1 − s), an upper bound on Σ_{t≤T} t^{−s} for s ≥ 0.
+def descent_cost(sums: StepSums, constants: Constants, gradient_bound: float) -> FloatArray:
+    """Return r² [δ_η]₊/2 + (Δ²/2) U_η + G² S_η, the cost of the x-steps in Lemma 5 for a bound G on their gradients."""
+    # The first term is dropped if 1/η_1 < σ, where it would be negative.
+    start = constants.radius**2 * np.maximum(sums.delta_eta, 0.0) / 2
+    return np.asarray(start + constants.diameter**2 / 2 * sums.growth + gradient_bound**2 * sums.eta)
 
-    The formula is accurate near s = 1. At s = 1 it is 1 + ln T.
+
+def power_sum(T: ArrayLike, s: ArrayLike) -> FloatArray:
+    """Return 1 + (T^{1−s} − 1)/(1 − s), an upper bound on Σ_{t≤T} t^{−s} for s ≥ 0: 1 + ln T at s = 1.
 
     >>> import numpy as np
     >>> from longterm.theory.step_sums import power_sum

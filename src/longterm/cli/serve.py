@@ -1,0 +1,46 @@
+"""The command `longterm serve`: live objects behind HTTP, with metrics and a page."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import tyro
+
+from longterm.errors import InputError
+from longterm.server.run import serve, serve_demo
+
+
+@dataclass(frozen=True)
+class ServeCommand:
+    """Serve learners, choosers, routers, pacers, ledgers and intervals from one database: HTTP calls and a page.
+
+    Any address but 127.0.0.1 needs the environment variable LONGTERM_TOKEN, and so does every request then.
+
+    for example:
+      longterm serve --demo
+      longterm serve service.toml --workers 4
+    """
+
+    service: tyro.conf.Positional[Path | None] = None
+    """A TOML file that names the objects; docs/guides/service.md shows one."""
+    host: str = "127.0.0.1"
+    """The address."""
+    port: int = 8000
+    """The port."""
+    workers: int = 1
+    """Processes, all on one database."""
+    demo: bool = False
+    """Serve invented objects, with invented requests."""
+
+    def run(self) -> None:
+        """Serve until interrupted."""
+        if self.demo == (self.service is not None):
+            raise InputError("service", "or --demo must be given, not both", "Write longterm serve service.toml")
+        sys.stdout.write(f"http://{self.host}:{self.port}/ is the page, /docs lists the calls; Ctrl-C ends it\n")
+        sys.stdout.flush()
+        if self.service is None:
+            serve_demo(host=self.host, port=self.port, workers=self.workers)
+        else:
+            serve(self.service, host=self.host, port=self.port, workers=self.workers)

@@ -1,0 +1,197 @@
+"""Counts of all workers, and figures over the last hours, in the service's database.
+
+Each worker adds its counts (calls, actions, refusals, latencies) to the stored totals once a second, in one
+transaction. A worker that is killed loses the counts of its last second. Money, prices and open rounds are not counted
+here: they are read from the objects themselves, so they are exact.
+
+Part 0 of the object is the totals. Part ⌊time / step⌋ is what happened in that interval of `step` seconds.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from longterm.errors import DatabaseError
+from longterm.storage import schema as sql
+from longterm.storage.database import Database
+from longterm.storage.replica import Replica, Stored
+
+KIND = "server history"
+OBJECT = "longterm server"
+"""Its name in the database."""
+STEP = 10
+"""Seconds of an interval."""
+KEEP = 6 * 3600
+"""Seconds that are kept."""
+FLUSH_SECONDS = 1.0
+LIMITS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
+"""Upper limits of the latency histogram, in seconds; a last bucket has no limit."""
+Counts = Counter[tuple[str, ...]]
+"""Numbers by what is counted and its labels, such as ("refused", name)."""
+
+
+Interval = tuple[int, Counts, dict[str, Any]]
+"""The time at which an interval begins, its counts and its last figures."""
+
+
+class _NoCopy:
+    """The history keeps no copy of its state."""
+
+    kind = KIND
+    version = asked = 0
+
+    def encode(self) -> bytes:
+        """Return no bytes."""
+        return b""
+
+    def restore(self, database: Database, name: str, version: int, asked: int, state: bytes) -> None:
+        """Do nothing."""
+
+
+class History(Stored[_NoCopy]):
+    """The stored counts and figures of a service, shared by its workers.
+
+    Parameters
+    ----------
+    url : str
+        The service's database.
+    step : int
+        Seconds of an interval; the same in all workers.
+    """
+
+    def __init__(self, url: str, step: int = STEP) -> None:
+        self.step = step
+        self._replica = Replica(_NoCopy(), {"step": step})
+        self._replica.attach(url, OBJECT, "relaxed")
+
+    def add(self, counts: Counts, figures: dict[str, Any]) -> None:
+        """Add counts to the totals and to the present interval, whose figures are replaced."""
+        self._replica.run(self._add, counts, figures)
+
+    def _add(self, database: Database, counts: Counts, figures: dict[str, Any]) -> None:
+        now = database.now() // 1_000_000 // self.step
+        totals = self._part(database, 0)[0] + counts
+        interval = self._part(database, now)[0] + Counter({key: n for key, n in counts.items() if key[0] != "seconds"})
+        name = self._replica.name
+        written = [
+            (sql.TOUCH_OBJECT, (time.time(), name)),
+            (sql.PUT_PART, (name, 0, _encode(totals, {}))),
+            (sql.PUT_PART, (name, now, _encode(interval, figures))),
+            (sql.DELETE_OLD_PARTS, (name, 0, now - KEEP // self.step)),
+        ]
+        database.write_locked(written, 1)
+
+    def totals(self) -> Counts:
+        """Return the counts of all workers since the database was created."""
+        found: Counts = self._replica.run(lambda database: self._part(database, 0)[0])
+        return found
+
+    def since(self, seconds: float) -> list[Interval]:
+        """Return the intervals of the last seconds: the time of each, its counts and its figures."""
+
+        def read(database: Database) -> list[Interval]:
+            last = database.now() // 1_000_000 // self.step
+            first = max(int(last - seconds / self.step), 1)
+            rows = database.read(sql.READ_PARTS_SINCE, self._replica.name, first)
+            return [(number * self.step, *self._decode(database, content)) for number, content in rows]
+
+        found: list[Interval] = self._replica.run(read)
+        return found
+
+    def _part(self, database: Database, number: int) -> tuple[Counts, dict[str, Any]]:
+        contents = database.parts(self._replica.name, number - 1, number)
+        return self._decode(database, contents[0]) if contents else (Counter(), {})
+
+    def _decode(self, database: Database, content: bytes) -> tuple[Counts, dict[str, Any]]:
+        try:
+            counts, figures = json.loads(content)
+            found = Counter({tuple(map(str, labels)): number for labels, number in counts})
+            sound = all(isinstance(n, (int, float)) and 0 <= n < math.inf for n in found.values())
+        except (ValueError, TypeError, RecursionError):
+            sound = False
+        if not sound or not isinstance(figures, dict):
+            raise DatabaseError(database.path, "corrupted", "the server's history makes no sense", "Restore a backup")
+        return found, figures
+
+
+def thinned(intervals: list[Interval], most: int) -> list[Interval]:
+    """Return at most so many intervals: neighbours are merged, counts are added, the last figures are kept."""
+    size = -(-len(intervals) // most) or 1
+    groups = [intervals[start : start + size] for start in range(0, len(intervals), size)]
+    return [(one[-1][0], sum((counts for _, counts, _ in one), Counter()), one[-1][2]) for one in groups]
+
+
+def _encode(counts: Counts, figures: dict[str, Any]) -> bytes:
+    return json.dumps([[[list(labels), number] for labels, number in counts.items()], figures]).encode()
+
+
+class Recorder:
+    """The counts of one worker, which a thread adds to the history.
+
+    Parameters
+    ----------
+    history : History
+        Where they are added.
+    figures : callable
+        Returns the figures of all objects.
+    """
+
+    def __init__(self, history: History, figures: Callable[[], dict[str, Any]]) -> None:
+        self._history, self._figures = history, figures
+        self._counts: Counts = Counter()
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True, name="longterm history")
+        self._written = 0.0
+
+    def count(self, *labels: str, number: float = 1) -> None:
+        """Count something."""
+        with self._lock:
+            self._counts[labels] += number  # type: ignore[assignment]
+
+    def time(self, call: str, name: str, seconds: float) -> None:
+        """Add a latency to its histogram."""
+        place = next((place for place, limit in enumerate(LIMITS) if seconds <= limit), len(LIMITS))
+        with self._lock:
+            self._counts["seconds", call, name, str(place)] += 1
+            self._counts["seconds", call, name, "sum"] += seconds  # type: ignore[assignment]
+
+    def flush(self) -> None:
+        """Add the counts to the history. If that fails they are kept for the next time."""
+        with self._lock:
+            counts, self._counts = self._counts, Counter()
+        try:
+            self._history.add(counts, self._figures())
+            self._written = time.monotonic()
+        except BaseException:
+            with self._lock:
+                self._counts.update(counts)
+            raise
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Add what is left and end the thread."""
+        self._stop.set()
+        self._thread.join()
+        self._try_flush()
+
+    def _run(self) -> None:
+        while not self._stop.wait(FLUSH_SECONDS):
+            if self._counts or time.monotonic() - self._written >= self._history.step:
+                self._try_flush()
+
+    def _try_flush(self) -> None:
+        try:
+            self.flush()
+        except DatabaseError as error:
+            logging.getLogger("longterm.server").warning("the history was not written: %s", error)

@@ -1,0 +1,167 @@
+"""The bodies of requests and answers. Pydantic validates them, and the OpenAPI page shows them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+MOST_NUMBERS = 100_000
+Name = Annotated[str, Field(min_length=1, max_length=60, description="The object, as in the service's file.")]
+Key = Annotated[str | None, Field(max_length=200, description="An idempotency key: a retry returns the first answer.")]
+Text = Annotated[str, Field(min_length=1, max_length=200)]
+RoundToken = Annotated[str, Field(max_length=100, description="The token of the round.")]
+Numbers = Annotated[list[float], Field(max_length=MOST_NUMBERS)]
+Table = Annotated[list[Numbers] | Numbers, Field(max_length=MOST_NUMBERS)]
+Groups = Annotated[list[Text], Field(max_length=100)]
+
+
+class Body(BaseModel):
+    """A body: unknown keys, NaN and infinity are refused."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class Act(Body):
+    """A request to a chooser (`context`) or a router (`prompt`)."""
+
+    name: Name
+    context: Numbers = []
+    prompt: str | Numbers | None = None
+    costs: Table | dict[str, float] | None = Field(default=None, description="Of each action; by name for a router.")
+    bounds: Table | dict[str, float] | None = Field(default=None, description="The largest costs.")
+    allowed: Annotated[list[Text], Field(max_length=10_000)] | None = Field(
+        default=None, description="Actions by name."
+    )
+    key: Key = None
+
+
+class Acted(Body):
+    """The answer to a request."""
+
+    token: str = Field(description="Give it to /settle or /skip.")
+    action: str
+    probability: float = Field(description="With which the action was drawn, for off-policy estimates.")
+    prices: list[float] = Field(description="In reward per unit of each budget's money.")
+
+
+class Settle(Body):
+    """The outcome of a choice (`reward`, `cost`) or of a bid (`paid`, `price`, `won`)."""
+
+    name: Name
+    token: RoundToken
+    reward: float | None = None
+    cost: float | Numbers | None = None
+    rewards: Numbers | None = Field(default=None, description="Of all actions, if they are known.")
+    costs: Table | None = None
+    cost_follows: bool = Field(default=False, description="The cost will be reported by a later call.")
+    paid: float | None = None
+    price: float | None = None
+    won: bool | None = None
+
+
+class Round(Body):
+    """A round that is given up."""
+
+    name: Name
+    token: RoundToken
+
+
+class Ask(Body):
+    """A request to a learner, or to intervals (`prediction`, `groups`)."""
+
+    name: Name
+    prediction: float | None = None
+    groups: Groups = []
+    key: Key = None
+
+
+class Asked(BaseModel):
+    """The decision of a learner, or an interval."""
+
+    token: str = Field(description="Give it to /tell or /skip.")
+    x: Any = Field(default=None, description="The decision of a learner.")
+    lower: float | None = Field(default=None, description="Of an interval; null is unbounded.")
+    upper: float | None = None
+
+
+class Tell(Body):
+    """The feedback of a learner's round, evaluated at its x or as the problem's parameters, or an `outcome`."""
+
+    name: Name
+    token: RoundToken
+    outcome: float | None = None
+    loss_gradient: Numbers | None = None
+    constraint: float | None = None
+    constraint_gradient: Numbers | None = None
+    loss: float | None = None
+    loss_parameters: Annotated[list[float | Table], Field(max_length=100)] | None = None
+    constraint_parameters: Annotated[list[float | Table], Field(max_length=100)] = []
+
+
+class Bid(Body):
+    """A request to a pacer."""
+
+    name: Name
+    value: float
+    key: Key = None
+
+
+class Offered(Body):
+    """A bid."""
+
+    token: str = Field(description="Give it to /settle or /skip.")
+    amount: float
+
+
+class Hold(Body):
+    """An amount to hold in an account."""
+
+    name: Name
+    account: Text
+    amount: int = Field(description="The largest cost, in the ledger's unit.")
+    key: Text = Field(description="Names the hold. A repeated call has no effect.")
+    group: Text | None = Field(default=None, description="The model, by which calibrated holds are estimated.")
+    seconds: float | None = Field(default=None, description="The hold expires after this time.")
+
+
+class Held(Body):
+    """A hold."""
+
+    held: int = Field(description="In the ledger's unit.")
+
+
+class SettleHold(Body):
+    """The actual cost of a hold."""
+
+    name: Name
+    key: Text
+    actual: int
+
+
+class Release(Body):
+    """A hold to give back."""
+
+    name: Name
+    key: Text
+
+
+class Done(Body):
+    """The call took effect."""
+
+    done: bool = True
+
+
+class Problem(BaseModel):
+    """What went wrong."""
+
+    code: str = Field(description="A short text for programs.")
+    message: str
+    argument: str | None = None
+    remedy: str | None = None
+
+
+class Failure(BaseModel):
+    """The body of every answer but 200."""
+
+    error: Problem

@@ -1,0 +1,145 @@
+"""Metrics and the history: the same from every worker, and right after one is killed."""
+
+import os
+import signal
+import time
+from collections import Counter
+
+import pytest
+
+from longterm.errors import DatabaseError
+from longterm.server import Client
+from longterm.server.history import History, Recorder, thinned
+from longterm.storage.contents import describe
+from longterm.storage.database import Database
+from servers import SERVICE, children, fetch, in_process, in_thread
+
+prometheus = pytest.importorskip("prometheus_client.parser", reason="needs the extra `metrics`")
+
+
+def metrics(url):
+    status, text = fetch(f"{url}/metrics")
+    assert status == 200
+    families = prometheus.text_string_to_metric_families(text)
+    return {
+        (sample.name, *sorted(sample.labels.values())): sample.value for family in families for sample in family.samples
+    }
+
+
+def test_prometheus_reads_money_counts_and_latencies(tmp_path):
+    with in_thread(tmp_path) as url, Client(url) as client:
+        client.hold("money", "team", 400, "one")
+        for _ in range(2):
+            assert (
+                fetch(
+                    f"{url}/hold",
+                    b'{"name": "money", "account": "team", "amount": 400, "key": "two"}',
+                    {"Content-Type": "application/json"},
+                )[0]
+                == 402
+            )
+        client.settle_hold("money", "one", 700)
+        found = metrics(url)
+        assert found["longterm_spent", "money", "team"] == 700
+        assert found["longterm_limit", "money", "team"] == 600
+        assert found["longterm_overshoot", "money", "team"] == 100
+        assert found["longterm_refused_total", "money"] == 2
+        assert found["longterm_calls_total", "402", "hold", "money"] == 2
+        assert found["longterm_call_seconds_count", "hold", "money"] == 3
+        assert found["longterm_call_seconds_bucket", "+Inf", "hold", "money"] == 3
+        assert 0 < found["longterm_call_seconds_sum", "hold", "money"] < 30
+        client.tell("demand", client.ask("demand", prediction=1.0, groups=["a"])["token"], outcome=1.0)
+        client.act("images", context=[1.0, 0.0], costs=[0.5, 0.5], allowed=["large"])
+        found = metrics(url)
+        assert found["longterm_coverage", "a", "demand"] == 1.0
+        assert found["longterm_actions_total", "images", "large"] == 1
+        assert found["longterm_held", "images", "money"] == 0.5
+        assert found["longterm_open", "", "images"] == 1
+    with in_thread(tmp_path) as url:  # another process later: nothing is lost
+        assert metrics(url)["longterm_refused_total", "money"] == 2
+
+
+@pytest.mark.slow
+def test_every_worker_answers_for_all_of_them(tmp_path):
+    """Clients with new connections meet all workers. One is killed and replaced; the figures never go back."""
+    (tmp_path / "service.toml").write_text(SERVICE)
+    with in_process(str(tmp_path / "service.toml"), "--workers", "3") as (url, server):
+        for number in range(60):
+            with Client(url) as client:
+                client.settle("campaign", client.bid("campaign", 0.01)["token"], paid=0.0)
+                client.hold("money", "team", 1, str(number))
+        time.sleep(2.5)  # every worker has added its counts
+        worker = children(server.pid)[-1]
+        os.kill(worker, signal.SIGKILL)
+        for _ in range(10):
+            with Client(url) as client:
+                assert client.status()["campaign"]["requests"] == 60
+            found = metrics(url)
+            assert found["longterm_requests_total", "campaign"] == 60
+            assert found["longterm_held", "money", "team"] == 60
+            assert found["longterm_calls_total", "200", "hold", "money"] == 60
+            assert found["longterm_call_seconds_count", "bid", "campaign"] == 60
+        deadline = time.monotonic() + 60
+        while worker in children(server.pid) or len(children(server.pid)) < 4:  # 3 workers and a resource tracker
+            assert time.monotonic() < deadline, children(server.pid)
+            time.sleep(0.2)
+        with Client(url) as client:
+            client.release("money", "0")
+
+
+def test_counts_of_two_workers_are_added(tmp_path):
+    url = str(tmp_path / "a.db")
+    first, second = History(url, 10), History(url, 10)
+    first.add(Counter({("refused", "a"): 2}), {"a": {"open": 1}})
+    second.add(Counter({("refused", "a"): 3, ("seconds", "act", "a", "0"): 1}), {"a": {"open": 2}})
+    assert first.totals() == second.totals() == {("refused", "a"): 5, ("seconds", "act", "a", "0"): 1}
+    intervals = first.since(3600)
+    assert sum((counts for _, counts, _ in intervals), Counter()) == {("refused", "a"): 5}
+    assert intervals[-1][2] == {"a": {"open": 2}}
+    assert [one.kind for one in describe(url)] == ["server history"]
+
+
+def test_old_intervals_go_and_totals_stay(tmp_path, monkeypatch):
+    history, clock = History(str(tmp_path / "a.db"), 10), [1_800_000_000]
+    monkeypatch.setattr(Database, "now", lambda self: clock[0] * 1_000_000)
+    for _ in range(3):
+        history.add(Counter({("refused", "a"): 1}), {})
+        clock[0] += 4 * 3600
+    clock[0] -= 4 * 3600
+    assert [moment for moment, _, _ in history.since(7 * 3600)] == [1_800_000_000 + 4 * 3600, 1_800_000_000 + 8 * 3600]
+    assert history.totals() == {("refused", "a"): 3}
+
+
+def test_neighbours_are_merged():
+    intervals = [(10 * k, Counter({("refused", "a"): k}), {"a": k}) for k in range(1, 8)]
+    assert thinned(intervals, 10) == intervals
+    merged = thinned(intervals, 3)
+    assert [(moment, counts["refused", "a"], figures["a"]) for moment, counts, figures in merged] == [
+        (30, 6, 3),
+        (60, 15, 6),
+        (70, 7, 7),
+    ]
+
+
+def test_counts_wait_while_the_database_does_not_answer(tmp_path):
+    history = History(str(tmp_path / "a.db"), 10)
+    recorder = Recorder(history, dict)
+    recorder.count("refused", "a")
+    history.close()
+    with pytest.raises(DatabaseError):
+        recorder.flush()
+    recorder._history = again = History(str(tmp_path / "a.db"), 10)
+    recorder.time("act", "a", 0.004)
+    recorder.flush()
+    assert again.totals()["refused", "a"] == 1
+    assert again.totals()["seconds", "act", "a", "2"] == 1
+
+
+@pytest.mark.parametrize("content", [b"[", b"[[[[1], -1]], {}]", b"[[], 3]", b'[[[["a"], "x"]], {}]', b"\xff"])
+def test_a_forged_history_is_refused(tmp_path, content):
+    history = History(str(tmp_path / "a.db"), 10)
+    history.add(Counter({("refused", "a"): 1}), {})
+    database = Database(tmp_path / "a.db")
+    database.write([("UPDATE longterm_parts SET content = ?", (content,)), ("DELETE FROM longterm_rounds", ())], 0)
+    with pytest.raises(DatabaseError, match="history"):
+        history.totals()

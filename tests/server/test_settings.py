@@ -1,0 +1,161 @@
+"""The service's file: what it may say, and the errors that name the place."""
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from longterm import InputError
+from longterm.errors import DatabaseError
+from longterm.server.settings import open_service, read_service
+from servers import SERVICE
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "service"
+LEDGER = {"accounts": {"team": {"limit": 10}}}
+CHOOSER = {"actions": ["a", "b"], "budgets": [{"limit": 3.0, "largest": 1.0}], "horizon": 10}
+
+
+def test_every_kind_is_opened_and_opened_again(tmp_path):
+    for _ in range(2):
+        service = open_service(tomllib.loads(SERVICE), tmp_path)
+        assert set(service.kinds.values()) == {"ledger", "chooser", "router", "pacer", "learner", "intervals"}
+        assert service.metrics("images")["limit"] == {"money": 3.0}
+        service.close()
+
+
+def one(kind, name, given):
+    return {"database": "a.db", kind: {name: given}}
+
+
+def chooser(**changes):
+    return one("chooser", "images", CHOOSER | changes)
+
+
+@pytest.mark.parametrize(
+    ("table", "argument", "says"),
+    [
+        ({}, "service.database", "is missing"),
+        ({"database": "a.db"}, "service", "has no object"),
+        ({"database": 3}, "service.database", "is not text"),
+        ({"database": "a.db", "ledgr": {}}, "service.ledgr", "did you mean 'ledger'"),
+        ({"database": "a.db", "durability": "none", "ledger": {"m": LEDGER}}, "service.durability", "one of"),
+        (one("ledger", "m", 3), "ledger.m", "is not a table"),
+        (one("ledger", "m", {}), "ledger.m.accounts", "is missing"),
+        ({"database": "a.db", "ledger": {"m": LEDGER}, "pacer": {"m": {"rule": {}}}}, "pacer.m", "name of a ledger"),
+        (
+            {"database": "a.db", "ledger": {"m": {"accounts": {"t": {"limit": 1.5}}}}},
+            "ledger.m.accounts.t.limit",
+            "whole",
+        ),
+        (
+            {"database": "a.db", "ledger": {"m": {"accounts": {"t": {"limit": -1}}}}},
+            "ledger.m.accounts.t.limit",
+            "amount",
+        ),
+        (one("ledger", "m", LEDGER | {"holds": {"share": 2.0}}), "ledger.m.holds.share", "below 1"),
+        (chooser(actions=["a", "a"]), "chooser.images.actions", "different names"),
+        (chooser(actions="ab"), "chooser.images.actions", "is not a list"),
+        (chooser(budgets=[{"limit": 3.0}]), "chooser.images.budgets[0].largest", "is missing"),
+        (chooser(budgets=[{"limit": -3.0, "largest": 1.0}]), "chooser.images.budgets[0].limit", "positive"),
+        (chooser(horizon=None), "chooser.images.horizon", "is not given"),
+        (chooser(dual={"kind": "EntropicDal"}), "chooser.images.dual.kind", "did you mean 'EntropicDual'"),
+        (chooser(dual={"kind": "EntropicDual", "begin": 1.0}), "chooser.images.dual.begin", "not a parameter"),
+        (chooser(primal={}), "chooser.images.primal.kind", "is missing"),
+        (chooser(place=1), "chooser.images.place", "not a parameter"),
+        (one("router", "r", {"prices": {"a": 1.0}}), "router.r.per_request", "must be given"),
+        (
+            {"database": "a.db", "pacer": {"p": {"rule": {"kind": "DualMirrorDescent"}}}},
+            "pacer.p.rule.budget",
+            "missing",
+        ),
+        (
+            {"database": "a.db", "learner": {"l": {"problem": "routng", "learner": "aogd"}}},
+            "learner.l.problem.name",
+            "not known",
+        ),
+        (one("intervals", "i", {"confidence_level": 2.0}), "intervals.i.confidence_level", "2.0"),
+    ],
+)
+def test_errors_name_the_table_and_the_key(tmp_path, table, argument, says):
+    with pytest.raises(InputError) as caught:
+        open_service(table, tmp_path)
+    assert caught.value.argument == argument
+    assert says in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["database = ", "database = 'a.db'\ndatabase = 'b.db'", "\x00"])
+def test_errors_of_toml_name_the_file(tmp_path, text):
+    path = tmp_path / "service.toml"
+    path.write_text(text)
+    with pytest.raises(InputError, match=r"service\.toml: is not TOML"):
+        read_service(path)
+    with pytest.raises(InputError, match="cannot be read"):
+        read_service(tmp_path / "none.toml")
+
+
+def test_a_stored_object_with_other_settings_is_refused(tmp_path):
+    open_service(chooser(), tmp_path).close()
+    with pytest.raises(DatabaseError, match="another learner"):
+        open_service(chooser(horizon=20), tmp_path)
+
+
+def test_the_environment_may_name_the_database(tmp_path, monkeypatch):
+    monkeypatch.setenv("LONGTERM_DATABASE", str(tmp_path / "other.db"))
+    open_service(chooser(), tmp_path).close()
+    assert [file.name for file in tmp_path.iterdir()] == ["other.db"]
+
+
+def test_the_example_is_valid(tmp_path):
+    table = tomllib.loads((EXAMPLES / "service.toml").read_text())
+    service = open_service(table, tmp_path)
+    assert set(service.objects) == {"models", "money", "campaign", "demand"}
+    service.close()
+
+
+def test_the_containers_fit_together():
+    yaml = pytest.importorskip("yaml")
+    compose = yaml.safe_load((EXAMPLES / "compose.yaml").read_text())
+    assert set(compose["services"]) == {"server", "postgres", "prometheus", "grafana"}
+    mounted = [
+        volume.partition(":")[0]
+        for one in compose["services"].values()
+        for volume in one.get("volumes", ())
+        if volume.startswith("./")
+    ]
+    assert all((EXAMPLES / path).is_file() for path in mounted)
+    assert len(mounted) == 4
+    assert all(port.startswith("127.0.0.1:") for one in compose["services"].values() for port in one.get("ports", ()))
+    for name in ("prometheus.yml", "grafana/provisioning.yaml", "grafana/datasource.yaml"):
+        assert yaml.safe_load((EXAMPLES / name).read_text())
+
+
+def test_the_board_shows_metrics_that_exist():
+    from longterm.server.prometheus import exposition
+
+    board = json.loads((EXAMPLES / "grafana" / "board.json").read_text())
+    known = exposition({}, __import__("collections").Counter()).decode()
+    names = {word for line in known.splitlines() for word in line.split() if word.startswith("longterm_")}
+    for panel in board["panels"]:
+        for target in panel["targets"]:
+            used = {part for part in target["expr"].replace("(", " ").replace("{", " ").split() if "longterm_" in part}
+            assert used
+            assert all(one.removesuffix("_bucket") in names for one in used), used
+
+
+def test_objects_share_an_account(tmp_path):
+    account = {"ledger": "money", "account": "team", "units": 100.0}
+    pacer = {"rule": {"kind": "DualMirrorDescent", "budget": 10.0, "horizon": 9, "step": 0.1, "start": 0.5}}
+    table = chooser(account=account) | {
+        "ledger": {"money": LEDGER},
+        "pacer": {"campaign": pacer | {"account": account}},
+    }
+    service = open_service(table, tmp_path)
+    service.objects["campaign"].bid(0.03)
+    held = service.metrics("money")["held"]["team"]
+    assert 0 < held <= 10
+    assert service.objects["images"].chooser.act([1.0], costs=[0.11, 0.11]).action is None
+    service.close()
+    table["chooser"]["images"]["account"] = {"ledger": "money"}
+    with pytest.raises(InputError, match=r"chooser\.images\.account\.account: is missing"):
+        open_service(table, tmp_path)
