@@ -267,6 +267,18 @@ def test_distance_penalty_on_a_fixed_set() -> None:
     assert both <= learner.bound(problem, T)["regret"]
 
 
+def test_bounds_of_the_trackers_by_hand() -> None:
+    """Δ = 2, G' = 3, T = 1: one expert or level, or two where Ader has its grid; no path."""
+    made = {kind: kind(INTERVAL, 3.0, 1) for kind in (Ader, StronglyAdaptive, HedgedRestarts)}
+    numbers = {kind: float(rule.dynamic_regret(np.asarray(1.0), 0.0)) for kind, rule in made.items()}
+    C = 2 * np.log(2)  # 2 ln(N(T + 1)) with N = 1
+    assert numbers[HedgedRestarts] == pytest.approx(5.34 * 6 + 2 * 6 * ((C / 4) ** 0.5 + 2 / 3 * C + 1))
+    assert numbers[StronglyAdaptive] == pytest.approx(6 * 2 / (1 - 0.5**0.5) * (1 + 2 * np.log(2) ** 0.5))
+    assert numbers[Ader] == pytest.approx(1.5 * 6 + 6 * (1 / 8) ** 0.5 * (1 + 2 * np.log(2)))
+    moving = float(made[HedgedRestarts].dynamic_regret(np.asarray(1.0), 0.5))
+    assert moving == pytest.approx(numbers[HedgedRestarts] + 3.0 * 0.5)  # G' n P
+
+
 def test_movement_stays_within_its_budget() -> None:
     problem = Problem(INTERVAL, Linear(1), Affine([[1.0]], [1.0]))
     costs = np.random.default_rng(0).choice([-1.0, 1.0], (500, 1))

@@ -8,7 +8,6 @@ With d_t = ∇f_t(x_t) + λ_t ∇g(x_t), g = max_j g_j, S_t = Σ_{s≤t} ‖d_s�
 with θ_0 = D²/(10R). The multiplier is that of `AdaptiveAFTRL`. Neither G_f nor G_g is needed to run it: a term of the
 bound replaces condition C2. Until round τ, the first with a gradient other than 0, it stays at x_1 with λ = 0. Scaling
 all losses changes no decision, while gradients are 0 or between 1e-140 and 1e140 long.
-Needs: value and one subgradient of f_t and of g_t at x_t. No horizon.
 Guarantees (data-dependent: `bound(problem, rounds, state=trace.state)`), against x* with g_t(x*) ≤ 0 always:
 
     Σ f_t(x_t) − f_t(x*)   ≤ √2 Δ √S_T + (D² M_T/(2θ_0)) Σ t^{β−1}
@@ -38,7 +37,7 @@ from longterm.theory.bounds import REGRET, SIGNED, BoundValues
 
 
 class AdaGradAOGDState(NamedTuple):
-    """(t, x_t, S_{t−1}, M_{t−1}) and the multiplier."""
+    """The state (t, x_t, S_{t−1}, M_{t−1}) and the multiplier."""
 
     round: Array
     x: Array

@@ -9,7 +9,7 @@ The slots are the schedule (θ_t, η_t, μ_t), the penalty φ (λ²/2 in the pap
 g = max_j g_j, as in the paper, or one for each g_j.
 
 Steps: Table 1 of the paper (`ConvexSchedule`, `StronglyConvexSchedule`), or any schedule.
-Needs: value and one subgradient of f_t and of g_t at x_t. No horizon, no projection onto {g ≤ 0}.
+Needs: no horizon, no projection onto {g ≤ 0}.
 Guarantees: Theorem 1, corrected (`theory.paper`), against any x* with g_t(x*) ≤ 0 in every round. Lemma 5 for other
 schedules that pass C1–C3, and for another φ (`theory.penalties`).
 Not promised: feasibility in a single round.
@@ -40,7 +40,7 @@ from longterm.theory.schedules import ConvexSchedule, Schedule, StronglyConvexSc
 
 
 class AOGDState(NamedTuple):
-    """(t, x_t, λ_t)."""
+    """The state (t, x_t, λ_t)."""
 
     round: Array
     x: Array

@@ -64,7 +64,7 @@ class Learner(PerLearner, ABC, Generic[S]):
 
     enclosing_set: Set
     needs: ClassVar[frozenset[Need]] = frozenset()
-    """The needs beyond values and subgradients at the points it plays."""
+    """The needs beyond one value and one subgradient of f_t and g_t at x_t."""
     name: ClassVar[str] = ""
     """The name in the catalogue, the command line and result folders. Empty for learners that only code can build."""
     title: ClassVar[str] = ""
@@ -91,7 +91,7 @@ class Learner(PerLearner, ABC, Generic[S]):
         return self.first_state(xp.asarray(1, dtype=xp.int64), self.initial_x(batch_shape, xp, dtype))
 
     def first_state(self, t: Array, x: Array) -> S:
-        """Return the state of round t = 1 with x_1 = x. Without a definition of its own a learner remembers (t, x)."""
+        """Return the state of round t = 1 with x_1 = x. By default it is (t, x) alone."""
         return cast(S, PointState(t, x))
 
     def ask(self, state: S) -> Array:
@@ -103,7 +103,7 @@ class Learner(PerLearner, ABC, Generic[S]):
         """Return the state after round t. Pure array arithmetic without checks."""
 
     def report(self, state: S) -> dict[str, Array]:
-        """Return what a trace records of round t besides x, such as multipliers and step sizes."""
+        """Return the numbers of round t for a trace, besides x: multipliers and step sizes."""
         return {}
 
     def initial_x(self, batch_shape: tuple[int, ...], xp: Any, dtype: Any) -> Array:

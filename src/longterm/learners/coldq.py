@@ -33,7 +33,7 @@ from longterm.theory.facts import Constants
 
 @dataclass(frozen=True, eq=False)
 class ForgettingQueue(PenaltyWeights):
-    """w_t = Q_t = max((1 − 1/T) Q_{t−1} + [g_t(x_t)]₊, floor), with the floor γ, which is also Q_1, and T = horizon."""
+    """A queue that forgets: w_t = Q_t = max((1 − 1/T) Q_{t−1} + [g_t(x_t)]₊, γ), Q_1 = γ, with γ = floor."""
 
     horizon: int
     floor: Hyper

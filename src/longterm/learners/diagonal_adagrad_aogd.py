@@ -7,7 +7,7 @@ With d_t = ∇f_t(x_t) + λ_t ∇g(x_t), g = max_j g_j, and Δ_k the width of th
 
 Steps: any θ_0 > 0, since a term of the bound replaces condition C2. The default is A-OGD's 3ΔG. Where few coordinates
 have large gradients, the others keep long steps. It can be worse than A-OGD, as first steps are as wide as the set.
-Needs: a box; value and one subgradient of f_t and of g_t at x_t. No horizon.
+Needs: a box. No horizon.
 Guarantees: `theorem`, for g_t that change (`docs/proofs/after_the_paper.md`).
 Not promised: feasibility in a single round, a small Σ [g(x_t)]₊.
 """

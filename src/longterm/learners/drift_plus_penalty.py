@@ -12,7 +12,7 @@ The queue sees the *new* point. Presets:
   rounds in a row.
 - "tuned": V = M²√T/(r G_f), α = M²T/(2r²), the same in any units; regret at most (3/2) r G_f √T. M bounds ‖ĝ(x_{t+1})‖.
 
-Needs: the horizon; value and one subgradient of f_t and of every g_j^t at x_t.
+Needs: the horizon; value and one subgradient of every g_j^t at x_t.
 Guarantees: `theorem`, `theorem_with` for windows of K rounds, `expected_theorem` for points that are feasible on
 average. Proofs: `docs/proofs/after_the_paper.md`. Not promised: anything about Σ [g_t(x_t)]₊.
 """
@@ -44,7 +44,7 @@ Preset = Literal["tuned", "yu-neely-wei", "neely-yu", "liakopoulos"]
 
 
 class DriftPlusPenaltyState(NamedTuple):
-    """(t, x_t, Q(t)). The queues have shape (...) or (..., m)."""
+    """The state (t, x_t, Q(t)). The queues have shape (...) or (..., m)."""
 
     round: Array
     x: Array

@@ -32,7 +32,7 @@ from longterm.theory.per_learner import PerLearner
 
 
 class FTRLState(NamedTuple):
-    """(t, x_t, z_{t−1}, Λ_t) and the states of the dual and the scale."""
+    """The state (t, x_t, z_{t−1}, Λ_t) and the states of the dual and the scale."""
 
     round: Array
     x: Array
@@ -100,7 +100,7 @@ class Scale(PerLearner, ABC):
         return
 
     def init(self, prox: Prox, x: Array) -> Any:
-        """Return the state before round 1, for learners that play x. Unless defined, nothing is remembered."""
+        """Return the state before round 1, for learners that play x. By default nothing is remembered."""
         return NoState()
 
     def observe(self, prox: Prox, state: FTRLState, feedback: Feedback) -> Any:

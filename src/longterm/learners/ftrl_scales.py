@@ -113,7 +113,7 @@ def scale_for(problem: Problem, steps: StepKind, size: float, share: float) -> G
 
 
 class OnlineState(NamedTuple):
-    """(V_{t−1}, M_{t−1}): the squared lengths of all gradients so far, added up, and the length of the longest."""
+    """The state (V_{t−1}, M_{t−1}): the sum of the gradients' squared lengths, and the longest length."""
 
     square_sum: Array
     largest_gradient: Array

@@ -31,7 +31,7 @@ from longterm.theory.step_sums import power_sum
 
 
 class PenaltyState(NamedTuple):
-    """(W_t, the sum of 1/w up to round t)."""
+    """The state (W_t, the sum of 1/w up to round t)."""
 
     weight_sum: Array
     inverse_sum: Array

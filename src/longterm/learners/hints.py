@@ -22,7 +22,7 @@ class HintModel(ABC):
     """A forecaster of the next gradient. Its memory is one array."""
 
     def start(self, x: Array) -> Array:
-        """Return the memory before round 1, for decisions of this shape. Unless defined, nothing is remembered."""
+        """Return the memory before round 1, for decisions of this shape. By default nothing is remembered."""
         return namespace(x).zeros_like(x[..., :1])
 
     @abstractmethod

@@ -32,7 +32,7 @@ class Inner(PerLearner, ABC):
         return x
 
     def memory(self, x: Array) -> Array:
-        """Return the memory before round 1, for decisions of this shape; one sum a learner unless a rule has more."""
+        """Return the memory before round 1, for decisions of this shape. By default it is one sum for each learner."""
         return namespace(x).zeros_like(x[..., 0])
 
     @abstractmethod
@@ -51,7 +51,7 @@ class AdaptiveInner(Inner):
 
 @dataclass(frozen=True, eq=False)
 class AdaGradNorm(AdaptiveInner):
-    """x_{t+1} = Π_B(x_t − η_t d_t) with η_t = (Δ/√2)/√(o + Σ_{s≤t} ‖d_s‖²), on any B: C = √2 Δ.
+    """AdaGrad with one step for all coordinates, η_t = (Δ/√2)/√(o + Σ_{s≤t} ‖d_s‖²), on any B: C = √2 Δ.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ class AdaGradDiagonal(AdaptiveInner):
 
 @dataclass(frozen=True, eq=False)
 class StronglyConvexOGD(Inner):
-    """x_{t+1} = Π_B(x_t − d_t/(σt + b√W_t)) for σ-strongly convex losses, W_t = Σ_{s≤t} w_s².
+    """Gradient descent for σ-strongly convex losses, with steps 1/(σt + b√W_t), W_t = Σ_{s≤t} w_s².
 
     With b = 0 the regret is at most Σ ‖d_t‖²/(2σt).
 

@@ -39,7 +39,7 @@ from longterm.theory.schedules import ConstantSchedule
 
 
 class LEWAState(NamedTuple):
-    """(t, ln x_t, λ_t)."""
+    """The state (t, ln x_t, λ_t)."""
 
     round: Array
     log_x: Array

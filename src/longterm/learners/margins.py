@@ -34,7 +34,7 @@ class Margin(PerLearner, ABC):
 
 @dataclass(frozen=True, eq=False)
 class ConstantMargin(Margin):
-    """The same γ in every round.
+    """A margin γ that is the same in every round.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class ConstantMargin(Margin):
 
 @dataclass(frozen=True, eq=False)
 class DecayingMargin(Margin):
-    """γ_t = min(limit, c t^{−power}).
+    """A margin that falls: γ_t = min(limit, c t^{−power}).
 
     Parameters
     ----------

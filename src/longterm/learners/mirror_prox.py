@@ -37,7 +37,7 @@ from longterm.theory.schedules import ConstantSchedule
 
 
 class MirrorProxState(NamedTuple):
-    """(t, x_t, λ_t) to be played, and the anchor (z_t, μ_t) of the extrapolation."""
+    """The state (t, x_t, λ_t) to be played, and the anchor (z_t, μ_t) of the extrapolation."""
 
     round: Array
     x: Array

@@ -31,7 +31,7 @@ from longterm.theory.bounds import REGRET, BoundValues, NoTheoremError, Rounds, 
 
 
 class MovementBudgetState(NamedTuple):
-    """(t, x_t, Σ ‖x_{s+1} − x_s‖ so far)."""
+    """The state (t, x_t, Σ ‖x_{s+1} − x_s‖ so far)."""
 
     round: Array
     x: Array

@@ -45,7 +45,7 @@ Bounds would choose about seven times as much. On data that more than doubled th
 
 
 class MultiplierState(NamedTuple):
-    """(λ_t, N_{t−1}, τ): λ has the shape (..., m)."""
+    """The state (λ_t, N_{t−1}, τ): λ has the shape (..., m)."""
 
     multiplier: Array
     theta_sum: Array

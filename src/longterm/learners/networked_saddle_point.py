@@ -40,7 +40,7 @@ from longterm.theory.bounds import LONG_TERM, REGRET, BoundValues, NoTheoremErro
 
 
 class NetworkedSaddlePointState(NamedTuple):
-    """(t, x_t, λ_t), with all agents and all edges concatenated."""
+    """The state (t, x_t, λ_t), with all agents and all edges concatenated."""
 
     round: Array
     x: Array

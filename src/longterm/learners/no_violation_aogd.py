@@ -9,7 +9,7 @@
 
 `DoublingRestarts` does without the horizon, in epochs of L_k = N 2^k rounds with γ_k = min(ε, c L_k^{−β/2}). With
 N ≥ c_0, Σ g(x_t) ≤ 0 whenever an epoch ends. `DecayingMarginAOGD` does without restarts too.
-Needs: value and one subgradient of f_t and g_t at x_t, and a Slater point with slack ε > γ.
+Needs: a Slater point with slack ε > γ.
 Guarantees: Lemma 5 on g + γ (`tightened`).
 """
 

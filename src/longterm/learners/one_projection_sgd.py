@@ -44,7 +44,7 @@ from longterm.theory.schedules import ConstantSchedule
 
 
 class OneProjectionSGDState(NamedTuple):
-    """(t, x_t, λ_t) and the mean of x_1 … x_{t−1}."""
+    """The state (t, x_t, λ_t) and the mean of x_1 … x_{t−1}."""
 
     round: Array
     x: Array

@@ -44,7 +44,7 @@ STRETCH = 3.0
 
 
 class OnlineADMState(NamedTuple):
-    """(t, x_t, z_t, y_t)."""
+    """The state (t, x_t, z_t, y_t)."""
 
     round: Array
     x: Array

@@ -32,7 +32,7 @@ EPSILON = 1e-4
 
 
 class ForecastState(NamedTuple):
-    """(m_t, S_{t−1}) and the memory of the hint model."""
+    """The state (m_t, S_{t−1}) and the memory of the hint model."""
 
     hint: Array
     errors: Array

@@ -54,7 +54,7 @@ OF_STEPS = 5.11
 
 
 class OptimisticCOCOState(NamedTuple):
-    """(t, x_t, y_t, m^f_t, m^g_t), the memories of the models, the sums of this epoch, and the bounds of earlier ones.
+    """The state (t, x_t, y_t, m^f_t, m^g_t), the models' memories, the sums of this epoch and earlier bounds.
 
     `errors` is S_{t−1}, `violation` Q_{t−1}, `loss_errors` E^f so far, `level` E, all of this epoch of `rounds` rounds.
     `constraint_errors` is Σ ‖∇[g]₊ − m^g‖² over all epochs.

@@ -34,7 +34,7 @@ EPSILON = 1e-12
 
 
 class OptimisticOGDState(NamedTuple):
-    """(t, x_t, y_t, m_t, S_{t−1}) and the memory of the hint model."""
+    """The state (t, x_t, y_t, m_t, S_{t−1}) and the memory of the hint model."""
 
     round: Array
     x: Array

@@ -36,7 +36,7 @@ from longterm.theory.bounds import HARD, REGRET, BoundValues, NoTheoremError, Ro
 
 
 class PathBudgetState(NamedTuple):
-    """(t, x_t, Q, S), then Σ ∇f, Σ [g]₊ and Σ ∇[g]₊ of the current block."""
+    """The state (t, x_t, Q, S), then Σ ∇f, Σ [g]₊ and Σ ∇[g]₊ of the current block."""
 
     round: Array
     x: Array

@@ -49,7 +49,7 @@ class PenaltyWeights(PerLearner, ABC):
 
 @dataclass(frozen=True, eq=False)
 class GrowingWeights(PenaltyWeights):
-    """w_t = w_0 t^{1+growth}, without a queue. Both numbers are above 0."""
+    """Weights w_t = w_0 t^{1+growth}, without a queue. Both numbers are above 0."""
 
     w_0: Hyper
     growth: Hyper = 0.5

@@ -35,7 +35,7 @@ from longterm.theory.step_sums import power_sum
 
 
 class ProxPenaltyState(NamedTuple):
-    """(t, x_t) and the queue of the weights."""
+    """The state (t, x_t) and the queue of the weights."""
 
     round: Array
     x: Array

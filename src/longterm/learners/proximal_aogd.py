@@ -34,7 +34,7 @@ from longterm.theory.step_sums import power_sum
 
 
 class ProximalAOGDState(NamedTuple):
-    """(t, x_t) and the multipliers."""
+    """The state (t, x_t) and the multipliers."""
 
     round: Array
     x: Array

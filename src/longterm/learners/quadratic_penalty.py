@@ -8,7 +8,7 @@ m G_g². With L = G_g² the vector form is **false**. `check` warns of an L that
 
 Steps: η_t = Δ/(2 G_f t^β) for convex losses, 1/(σt) for strongly convex ones. Any c > 1 has a bound, and c = 2 the
 smallest.
-Needs: value and one subgradient of f_t and g_t at x_t (of every g_j with ``penalties="each"``). No horizon.
+Needs: a subgradient of every g_j with ``penalties="each"``. No horizon.
 Guarantees: `theorem`, for every T at once, against every x* with g_t(x*) ≤ 0 in all rounds. Proofs, and the article's
 own constant: `docs/proofs/after_the_paper.md`. Not promised: feasibility in a single round.
 """

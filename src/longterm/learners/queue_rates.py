@@ -56,7 +56,7 @@ class Rates(PerLearner, ABC):
 
 
 class Published(Rates):
-    """γ_t = min( 1/(12 D √t), 1/(24 Δ G), 1 ), κ = 12: the article's rates."""
+    """The article's rates: γ_t = min( 1/(12 D √t), 1/(24 Δ G), 1 ), κ = 12."""
 
     allowance: ClassVar[float] = 12.0
 
@@ -69,7 +69,7 @@ class Published(Rates):
 
 
 class Sharp(Rates):
-    """γ_t = min( √(ln(e t)/(2t))/D, 1/(4D + 5ΔG) ), κ = 1: our rates, with which the violation is O(√(T log T))."""
+    """Our rates, for a violation of O(√(T log T)): γ_t = min( √(ln(e t)/(2t))/D, 1/(4D + 5ΔG) ), κ = 1."""
 
     allowance: ClassVar[float] = 1.0
 

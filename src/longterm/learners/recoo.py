@@ -30,7 +30,7 @@ from longterm.theory.facts import Assumption
 
 @dataclass(frozen=True, eq=False)
 class RectifiedQueue(PenaltyWeights):
-    """w_t = Q_t γ_t with γ_t = gamma t^gamma_power and a floor η_t = floor t^floor_power of the queue."""
+    """A rectified queue: w_t = Q_t γ_t, γ_t = gamma t^gamma_power, with a floor η_t = floor t^floor_power of Q_t."""
 
     gamma: Hyper
     floor: Hyper

@@ -94,11 +94,11 @@ class Restarts(Learner[Any]):
         fresh = self.learner.init(tuple(x.shape[:-1]), xp=xp, dtype=x.dtype)
         over = self.round_within(state.round + 1) == 1
 
-        def chosen(new: Array, old: Array) -> Array:
+        def select(new: Array, old: Array) -> Array:
             """Return `new` where a stretch is over, for all learners or learner by learner."""
             return xp.where(xp.reshape(over, over.shape + (1,) * (old.ndim - over.ndim)), new, old)
 
-        return map_states(chosen, fresh, after)._replace(round=state.round + 1)
+        return map_states(select, fresh, after)._replace(round=state.round + 1)
 
     def report(self, state: Any) -> dict[str, Array]:
         return self.rule_of(state).report(self._inner_state(state))

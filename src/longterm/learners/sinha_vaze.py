@@ -8,7 +8,7 @@ against d_t = ∇f_t(x_t) + w_t ∇[g_t(x_t)]₊ (`longterm.learners.surrogate`)
 - "strongly convex": w_t = 2Q(t)/V with V = 8G_g² (1 + ln T)/σ, and inner steps 1/(σt). The article's algorithm prints
   steps that are V times too long and break its bound.
 
-Needs: value and one subgradient of f_t and g_t at x_t, and the horizon (`DoublingRestarts` does without).
+Needs: the horizon (`DoublingRestarts` does without).
 Guarantees: `theorem`, against every x* with g_t(x*) ≤ 0 in all rounds, without a Slater point.
 Proofs: `docs/proofs/after_the_paper.md`.
 """
@@ -67,7 +67,7 @@ class ViolationPrice(Price):
 
 @dataclass(frozen=True, eq=False)
 class ExponentialPrice(ViolationPrice):
-    """Φ(Q) = exp(ωQ/s_g) − 1 with ω = 1/(2√T), for f_t/s_f: w = (s_f/s_g) ω exp(ωQ/s_g)."""
+    """An exponential price: Φ(Q) = exp(ωQ/s_g) − 1 with ω = 1/(2√T), for f_t/s_f: w = (s_f/s_g) ω exp(ωQ/s_g)."""
 
     horizon: Hyper
     loss_scale: float
@@ -93,7 +93,7 @@ class ExponentialPrice(ViolationPrice):
 
 @dataclass(frozen=True, eq=False)
 class QuadraticPrice(ViolationPrice):
-    """Φ(Q) = Q² and V = 8G_g² (1 + ln T)/σ: w = 2Q/V = Qσ/(4G_g² (1 + ln T))."""
+    """A quadratic price: Φ(Q) = Q² and V = 8G_g² (1 + ln T)/σ: w = 2Q/V = Qσ/(4G_g² (1 + ln T))."""
 
     horizon: Hyper
     constraint_gradient_bound: float

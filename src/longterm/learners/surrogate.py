@@ -48,7 +48,7 @@ class Price(PerLearner, ABC):
         return as_column(weight) * feedback.constraint_gradient
 
     def report(self, queue: Array, t: Array) -> dict[str, Array]:
-        """Return what a trace records of the queue before round t."""
+        """Return the numbers of the queue before round t for a trace."""
         return {}
 
     def bounds(self, inner: Inner, constants: Constants, rounds: FloatArray) -> BoundValues:
@@ -58,7 +58,7 @@ class Price(PerLearner, ABC):
 
 
 class SurrogateState(NamedTuple):
-    """(t, x_t), the price's queue and the inner learner's memory."""
+    """The state (t, x_t), the price's queue and the inner learner's memory."""
 
     round: Array
     x: Array

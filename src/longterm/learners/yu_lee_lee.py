@@ -11,7 +11,7 @@ with g_t = max_j g_{t,j}, or, in the hard form, [g_t]₊ in its place. Q_t may b
 Steps: η_t = Δ/√(2 (1 + Σ_{s≤t} ‖d_s‖²)) for convex losses, η_t = 1/(σt + (2G/Δ) √W_t) for σ-strongly convex ones.
 γ_t and κ are `Published` or `Sharp` (`queue_rates`). The authors' code leaves out κ γ_t D² and multiplies γ_t by some
 hundreds; no theorem is known for that.
-Needs: value and one subgradient of f_t and g_t at x_t. No horizon, no Slater point, no projection.
+Needs: no horizon, no Slater point, no projection.
 Guarantees: `QueuePrice.bounds`, at every T. If the g_t are drawn independently of the past, both lines hold in
 expectation against any x*, fixed in advance, with E max_j g_{t,j}(x*) ≤ 0. Constants and proof are ours
 (`docs/proofs/after_the_paper.md`).

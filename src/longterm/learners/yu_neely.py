@@ -39,7 +39,7 @@ from longterm.theory.facts import Assumption
 
 
 class YuNeelyState(NamedTuple):
-    """(t, x_t, Q(t−1)). The queues have shape (..., m)."""
+    """The state (t, x_t, Q(t−1)). The queues have shape (..., m)."""
 
     round: Array
     x: Array
