@@ -132,6 +132,8 @@ bench: $(READY)
 
 bench-live: $(READY)
 	$(BIN)/python benchmarks/live.py
+	$(BIN)/python benchmarks/processes.py
+	$(BIN)/python benchmarks/load.py
 	$(BIN)/python benchmarks/fleet.py
 	$(BIN)/python benchmarks/holds.py
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/decisions.py

@@ -3,8 +3,8 @@
     python benchmarks/live.py [FOLDER]
 
 "update" is the learner's rule on the same feedback; "memory" is ask and tell without a database; "relaxed" and "commit"
-are SQLite's. All take turns, round by round, so that each finds the others' data in the caches. Then several processes
-share one learner (relaxed).
+are SQLite's. All take turns, round by round, so that each finds the others' data in the caches. PostgreSQL is measured
+after them where a server can be started. `processes.py` has several processes on one learner.
 
 With FOLDER, a checkout of an earlier longterm whose live learners have a journal, both take turns of 1,000 rounds:
 
@@ -15,7 +15,6 @@ With FOLDER, a checkout of an earlier longterm whose live learners have a journa
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import statistics
 import subprocess
@@ -24,14 +23,16 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 
 from longterm import AOGD, Feedback, LiveLearner, Problem, observe
 from longterm.constraints import L2Budget
 from longterm.losses import SquaredDistance
 from longterm.sets import Ball
+from postgres import Server, server
 
 ROUNDS, SYNCED_ROUNDS, WARM_UP, TURNS = 4000, 200, 100, 20
 WORKER = """
@@ -90,17 +91,6 @@ def timed(players: dict[str, Callable[[Feedback], None]], told: Feedback, rounds
     return {name: times[WARM_UP:] for name, times in taken.items()}
 
 
-def share(path: str, seconds: float, answers: Any) -> None:
-    problem, learner = game(10)
-    told, calls = observe(problem, np.zeros(10), [np.eye(10)[0]]), 0
-    with LiveLearner.open(path, learner, problem, durability="relaxed", expire_after=10**6) as live:
-        end = time.perf_counter() + seconds
-        while time.perf_counter() < end:
-            live.tell(live.ask(), told)
-            calls += 2
-    answers.put(calls)
-
-
 def beside(earlier: Path) -> None:
     """Print medians of this version and of an earlier one with a journal, in turn."""
     print(f"ask + tell, microseconds, medians of {TURNS} turns of 1,000 rounds")
@@ -135,8 +125,14 @@ def main() -> None:
     if len(sys.argv) > 1:
         beside(Path(sys.argv[1]))
         return
+    with server() as running:
+        report(running)
+
+
+def report(running: Server | None) -> None:
+    """Print the times of one process."""
     print(f"ask + tell of one A-OGD learner, microseconds, {ROUNDS} rounds ({SYNCED_ROUNDS} with commit)")
-    print(f"{'d':>6}{'':>10}{'median':>12}{'p99':>12}{'to the update':>16}")
+    print(f"{'d':>6}{'':>12}{'median':>12}{'p99':>12}{'to the update':>16}")
     for d in (10, 100, 1000):
         problem, learner = game(d)
         told = observe(problem, np.zeros(d), [np.eye(d)[0]])
@@ -148,24 +144,17 @@ def main() -> None:
             memory, relaxed = served(LiveLearner(learner, problem)), served(stored["relaxed"])
             taken = timed({"update": bare(learner), "memory": memory, "relaxed": relaxed}, told, ROUNDS)
             taken |= timed({"commit": served(stored["commit"])}, told, SYNCED_ROUNDS)
+            if running is not None:
+                for kind in ("relaxed", "commit"):
+                    name = f"{kind} {d}"
+                    stored[name] = LiveLearner.open(running.url, learner, problem, name=name, durability=kind)  # type: ignore[arg-type]
+                    taken |= timed({f"PG {kind}": served(stored[name])}, told, SYNCED_ROUNDS)
             for live in stored.values():
                 live.close()
         update = statistics.median(taken["update"])
         for name, times in taken.items():
             median, late = statistics.median(times), statistics.quantiles(times, n=100)[98]
-            print(f"{d:>6}{name:>10}{median:>12.1f}{late:>12.1f}{median / update:>16.1f}")
-    for count in (1, 4, 8):
-        with tempfile.TemporaryDirectory() as folder:
-            LiveLearner.open(f"{folder}/service.db", game(10)[1], game(10)[0]).close()
-            context = multiprocessing.get_context("spawn")
-            answers = context.Queue()
-            workers = [context.Process(target=share, args=(f"{folder}/service.db", 3.0, answers)) for _ in range(count)]
-            for worker in workers:
-                worker.start()
-            calls = sum(answers.get() for _ in workers)
-            for worker in workers:
-                worker.join()
-        print(f"{count} processes on one learner, d = 10: {calls / 3:,.0f} calls a second")
+            print(f"{d:>6}{name:>12}{median:>12.1f}{late:>12.1f}{median / update:>16.1f}")
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from pathlib import Path
 from longterm.server import Client, ServerError
 from longterm.server.settings import read_service
 
-LIMIT = 40_000
+LIMIT = 60_000
 """Units of the account: refused calls begin when it is spent."""
 SERVICE = """
 database = "service.db"
@@ -35,10 +35,10 @@ accounts.team = {{limit = {limit}}}
 [chooser.images]
 actions = ["small", "large"]
 horizon = 1_000_000
-budgets = [{{limit = 1000.0, largest = 1.0}}]
+budgets = [{{limit = 100_000.0, largest = 1.0}}]
 dual = {{kind = "EuclideanDual"}}
 [pacer.campaign]
-rule = {{kind = "DualMirrorDescent", budget = 1000.0, horizon = 100_000, step = 0.01, start = 0.5}}
+rule = {{kind = "DualMirrorDescent", budget = 100_000.0, horizon = 1_000_000, step = 0.01, start = 0.5}}
 """
 
 
@@ -55,8 +55,9 @@ def client(url: str, number: int, rounds: int, out: Path) -> None:
         seen["calls"] += 1
         return answer
 
-    with Client(url, retries=40) as server:
+    with Client(url, retries=200) as server, out.with_suffix(".progress").open("wb", buffering=0) as progress:
         for k in range(rounds):
+            progress.write(b".")
             key, cost = f"{number} {k}", draw.randint(1, 10)
             amount = 0
             try:
@@ -136,11 +137,13 @@ def run(server, url: str, folder: Path, rounds: int, given) -> None:
         subprocess.Popen([*arguments, str(k), str(rounds), str(folder / f"{k}.json")]) for k in range(given.clients)
     ]
     while any(one.poll() is None for one in clients):
+        # Kills are spread over the rounds, not over time, so that workers are killed while they serve.
+        done = sum(file.stat().st_size for file in folder.glob("*.progress")) / (rounds * given.clients)
         found = workers_of(server.pid)
-        if killed < given.kills and found:
+        if killed < given.kills * done and found:
             os.kill(draw.choice(found), signal.SIGKILL)
             killed += 1
-        time.sleep(draw.uniform(0.2, 1.8))
+        time.sleep(draw.uniform(0.0, 0.1))
     seconds = time.perf_counter() - begin
     assert all(one.returncode == 0 for one in clients)
     (folder / "run.json").write_text(json.dumps({"seconds": seconds, "killed": killed}))
@@ -178,7 +181,7 @@ def report(folder: Path, path: Path, given) -> None:
     }
     quantile = {share: times[int(share * (len(times) - 1))] for share in (0.5, 0.99)}
     print(f"{given.workers} workers, {given.clients} clients, {facts['killed']} kills, {facts['seconds']:.0f} s")
-    print(f"{total['calls']} calls acknowledged, {total['refused']} refused (402), {total['failed']} without an answer")
+    print(f"{total['calls']} calls done, {total['refused']} refused (402), {total['failed']} without an answer")
     print(
         f"{total['calls'] / facts['seconds']:.0f} calls/s; median {1e3 * statistics.median(times):.1f} ms, "
         f"99 % {1e3 * quantile[0.99]:.0f} ms, longest {times[-1]:.1f} s"

@@ -5,6 +5,7 @@ phantom reservations), #38647 (worst-case holds refuse calls while little is spe
 """
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from longterm.compat.litellm_router import METADATA_KEY, BudgetExhaustedError
 
 pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.slow]  # the warnings are LiteLLM's own
 
+GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "service.md"
 WORKER = Path(litellm_worker.__file__)
 HELLO = [{"role": "user", "content": "Hello"}]
 
@@ -212,3 +214,17 @@ def test_the_account_may_depend_on_the_request(database, strategies):
         strategy.get_available_deployment("any", HELLO, request_kwargs={})
     strategy.get_available_deployment("any", HELLO, request_kwargs={"metadata": {"team": "other"}})
     assert ledger.balance("other").held > 0
+
+
+def test_the_strategy_of_the_guide(tmp_path, monkeypatch):
+    import litellm
+
+    (code,) = re.findall(r"```python\n(# In every worker.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
+    models = [{"model_name": "any", "litellm_params": {"model": f"openai/{k}", "api_key": "none"}} for k in "ab"]
+    names = {"router": litellm.Router(model_list=models, num_retries=0)}
+    monkeypatch.chdir(tmp_path)
+    exec(compile(code, "service.md", "exec"), names)
+    (strategy,) = [one for one in litellm.callbacks if type(one).__name__ == "BudgetStrategy"]
+    strategy.get_available_deployment("any", [{"role": "user", "content": "Hello"}], request_kwargs={})
+    assert names["ledger"].balance("team").held > 0
+    strategy.unregister()

@@ -68,6 +68,7 @@ def test_a_damaged_file_is_refused(tmp_path, how):
 
 
 def test_a_small_file_cannot_fill_the_memory(tmp_path, monkeypatch):
+    pytest.importorskip("sklearn.datasets")  # whose import takes memory of its own
     monkeypatch.setattr(reading, "MIN_LIMIT", 2**18)
     file = tmp_path / "bomb.xz"
     file.write_bytes(lzma.compress(b"1 1:1\n" * 2**18, preset=0))  # 1.5 MiB in 1 kB

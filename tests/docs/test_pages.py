@@ -11,6 +11,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n((?:    [^\n]*\n)+))?", re.MULTILINE | re.DOTALL)
 NUMBER = re.compile(r"-?\d[\d,]*\.?\d*")
 RUN_ELSEWHERE = {
+    "guides/service.md",  # tests/server/test_guide.py
     "guides/live.md",  # tests/service/test_live_docs.py
     "guides/pacing.md",  # tests/pacing/test_pacing_data.py
     "guides/problems.md",  # tests/problems/test_scenarios.py

@@ -13,9 +13,11 @@ from hypothesis_settings import examples
 from longterm import InputError, Problem, observe, run
 from longterm.constraints import Affine, Constraint, L1Budget, L2Budget, Stack, VaryingAffine
 from longterm.learners import HedgedCuts
+from longterm.learners.cuts import cut_by_rows, remember
 from longterm.learners.meta import AdaHedge, AdaptMLProd
 from longterm.losses import Linear, SquaredDistance
 from longterm.problems import doubly_stochastic, two_dimensional
+from longterm.problems.scenarios import switching_constraints
 from longterm.sets import Ball, Box, Set, Simplex
 from longterm.streams import RandomPermutations, Replay
 
@@ -408,3 +410,46 @@ def test_a_grid_of_banks_is_one_learner() -> None:
     for k, bank in enumerate((0.0, 0.1)):
         single = run(problem, HedgedCuts.for_problem(problem, bank=bank), RandomPermutations(3), 100)
         np.testing.assert_allclose(grid.cumulative_loss[:, k], single.cumulative_loss, rtol=0, atol=1e-9)
+
+
+def test_remembered_half_spaces_by_hand() -> None:
+    rows = np.zeros((2, 3))
+    x = np.array([1.0, 1.0])
+    rows = remember(rows, x, np.asarray(0.5), np.array([2.0, 0.0]))  # 2 z_1 ≤ 1.5
+    rows = remember(rows, x, np.asarray(-1.0), np.array([0.0, 1.0]))  # satisfied: not remembered
+    np.testing.assert_allclose(rows, [[0, 0, 0], [1, 0, 0.75]])
+    rows = remember(rows, x, np.asarray(0.5), np.array([0.0, 1.0]))
+    rows = remember(rows, x, np.asarray(0.1), np.array([1.0, 0.0]))  # z_1 ≤ 0.9 says less than z_1 ≤ 0.75
+    np.testing.assert_allclose(rows, [[0, 1, 0.5], [1, 0, 0.75]])
+    rows = remember(rows, x, np.asarray(1.0), np.array([0.0, -1.0]))  # the oldest is left out
+    np.testing.assert_allclose(rows, [[1, 0, 0.75], [0, -1, -2.0]])
+    cut = cut_by_rows(rows)(np.array([[0.0, 3.0], [1.75, 3.0]]))
+    np.testing.assert_allclose(cut.distance(), [0.0, 1.0])
+
+
+@pytest.mark.parametrize("batch", [(), (2,)])
+def test_half_spaces_of_a_pool_are_violated_once(batch: tuple[int, ...]) -> None:
+    """Six half-spaces in turn, six remembered: all but the first violations of each are within the tolerance."""
+    scenario, T = switching_constraints(dimension=3, constraints=6), 300
+    problem, B = scenario.problem, scenario.problem.enclosing_set
+    seeds: Any = list(range(batch[0])) if batch else 0
+    hard, large = {}, {}
+    for M in (0, 6):
+        learner = HedgedCuts.for_problem(problem, remembered=M)
+        trace = run(problem, learner, scenario.stream, T, seeds=seeds, record=np.arange(1, T + 1))
+        broken = np.diff(trace.hard_violation, axis=0)
+        tolerance = (
+            problem.constants.constraint_gradient_bound * np.sqrt(6) * 0.005 * B.diameter / np.sqrt(np.arange(1, T))
+        )
+        large[M] = np.sum(tolerance < broken.T, axis=-1)
+        hard[M] = trace.hard_violation[-1]
+        assert np.all(np.asarray(trace.state.limited) == 0)
+    assert np.all(large[6] <= 6)
+    assert np.all(hard[6] < 0.9 * hard[0])
+
+
+def test_remembering_is_for_constraints_that_change() -> None:
+    with pytest.raises(InputError, match="remembered"):
+        HedgedCuts.for_problem(interval(), remembered=2)
+    with pytest.raises(InputError, match="remembered"):
+        HedgedCuts(INTERVAL, bank=0.1, remembered=2)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hypothesis_settings import examples
 from longterm import Problem, observe, run
-from longterm.constraints import VaryingAffine
+from longterm.constraints import Affine, VaryingAffine
 from longterm.learners import HedgedCuts, LatestCut, hedged_cuts_bounds
 from longterm.learners.meta import AdaptMLProd
 from longterm.losses import CustomLoss, Linear
@@ -153,6 +153,27 @@ def test_every_term_of_the_violation_is_in_the_bound() -> None:
         found = hedged_cuts_bounds.violation_bounds(problem, L, 3, both, np.asarray(T), path=P, shared=True, bank=False)
         assert found["squared_violation"] == pytest.approx(squared, rel=1e-12)
         assert found["hard_violation"] == pytest.approx(math.sqrt(T * squared), rel=1e-12)
+
+
+def test_hedged_cuts_count_every_expert() -> None:
+    """Without losses that push and with a large σ: A = K R² + Δ² ln T + 2ΔH for K = 3, two of them without travel."""
+    sigma, T = 5.0, 50
+    problem = curved_problem(sigma)
+    learner = HedgedCuts(INTERVAL, factors=(0.5, 0.125), sigma=sigma, meta=AdaptMLProd())
+    stream = Replay([np.zeros(T)], [np.zeros((T, 1, 1)), np.ones((T, 1))])
+    state = run(problem, learner, stream).state
+    travel = 1.2 * (1 + math.log(T))  # x stays at 0, where gradients are 0: S_T = 0
+    expected = 3 + 4 * math.log(T) + 4 * travel
+    assert learner.bound(problem, T, state=state)["squared_violation"] == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_fixed_constraint_has_every_term() -> None:
+    """(d) by hand: the first round, the tolerance, and rounds that needed more cuts."""
+    problem = Problem(INTERVAL, Linear(1), Affine([[1.0]], [0.5]))  # D = 1.5
+    found = hedged_cuts_bounds.fixed_bounds(problem, 1.0, 0.25, 0.005, np.asarray(100.0), np.asarray(3.0))
+    assert float(found["hard_violation"]) == pytest.approx(0.25 + 2 * 0.005 * 2 * 10 + 1.5 * 3, rel=1e-12)
+    squared = 0.25**2 + (0.005 * 2) ** 2 * (1 + math.log(100)) + 1.5**2 * 3
+    assert float(found["squared_violation"]) == pytest.approx(squared, rel=1e-12)
 
 
 @pytest.mark.parametrize("K", [2, 8, 64])

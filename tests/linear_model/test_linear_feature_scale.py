@@ -7,7 +7,14 @@ from scipy import sparse
 from linear_learners import rows_and_labels, same
 from longterm.errors import InputError
 from longterm.linear_model import BudgetLinearClassifier, BudgetLinearLearner
-from longterm.linear_model._feature_scale import FACTOR_BOUND, PAST_WEIGHT, POWER, TARGET_POWER, FeatureScale
+from longterm.linear_model._feature_scale import (
+    FACTOR_BOUND,
+    LONGEST_ROW,
+    PAST_WEIGHT,
+    POWER,
+    TARGET_POWER,
+    FeatureScale,
+)
 from longterm.linear_model._rows import max_abs_bound
 
 UNITS = np.array([1.0, 1e-3, 50.0, 1.0, 7.0, 1e4, 0.3])
@@ -248,3 +255,45 @@ def test_losses_that_are_steeper_in_some_rows_than_in_all_are_no_state():
     arrays["steepness"][0] = 1e300
     with pytest.raises(ValueError, match="steeper"):
         FeatureScale.restored(2, arrays)
+
+
+def indicators(n=4000):
+    """Return standardised rows: one feature that matters, and twenty that jump once in 500 rows."""
+    rng = np.random.default_rng(0)
+    rare = (rng.random((n, 20)) < 1 / 500) - 1 / 500
+    X = np.column_stack([rng.standard_normal(n), rare / np.sqrt(1 / 500)])
+    return X, np.where(X[:, 0] + 0.5 * rng.standard_normal(n) > 0, 1.0, -1.0)
+
+
+def test_standardised_indicators_do_not_break_a_model():
+    """A feature that has not varied yet has a large factor, with which its first jump would be thousands long."""
+    X, y = indicators()
+    stream = BudgetLinearClassifier().partial_fit(X, y, classes=[-1, 1])
+    assert stream.cumulative_loss_ < 0.45 * len(y)
+    assert BudgetLinearClassifier(random_state=0).fit(X, y).score(X, y) > 0.8
+
+
+@pytest.mark.parametrize("rule", ["a-ftrl", "penalised-ftrl"])
+def test_no_row_is_learned_longer_than_the_longest(rule, monkeypatch):
+    X, y = indicators(600)
+    lengths, observe = [], FeatureScale.observe
+
+    def noted(scale, rows, slopes):
+        lengths.append(np.linalg.norm(scale.apply(rows), axis=1).max())
+        observe(scale, rows, slopes)
+
+    monkeypatch.setattr(FeatureScale, "observe", noted)
+    learners = [BudgetLinearLearner(21, 1e4, scale_features=True, rule=rule) for _ in range(2)]
+    learners[0].learn(X, y)
+    assert 1 < max(lengths) <= LONGEST_ROW
+    for start in range(0, 600, 7):
+        learners[1].learn(X[start : start + 7], y[start : start + 7])
+    same(*learners)
+
+
+def test_reduced_factors_by_hand():
+    scale = FeatureScale(4, centred=True)
+    scale.means[:] = [1.0, 0.0, 0.0, 0.0]
+    change = scale.reduce(np.array([1.0, 0.99 * LONGEST_ROW, 0.1, -0.99 * LONGEST_ROW / 4]))
+    np.testing.assert_allclose(change, [1, 0.5, 1, 1])
+    np.testing.assert_allclose(scale.factors, change)

@@ -1,13 +1,12 @@
 """The same objects in PostgreSQL. A server comes with `pgserver`, or LONGTERM_TEST_POSTGRES names one by URL."""
 
 import multiprocessing
-import os
 import secrets
-import warnings
 
 import numpy as np
 import pytest
 
+import postgres
 from chooser_plan import image as chooser_image
 from chooser_plan import next_call as next_chooser_call
 from chooser_plan import rule
@@ -22,19 +21,10 @@ TARGET = [np.array([0.3, -0.2])]
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    url = os.environ.get("LONGTERM_TEST_POSTGRES")
-    if url:
-        yield url
-        return
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        pgserver = pytest.importorskip("pgserver")
-        try:
-            running = pgserver.get_server(tmp_path_factory.mktemp("postgres"))
-        except Exception as error:  # whatever initdb says
-            pytest.skip(f"no server can be started here: {error!r:.200}")
-    yield running.get_uri()
-    running.cleanup()
+    with postgres.server(tmp_path_factory.mktemp("postgres")) as running:
+        if running is None:
+            pytest.skip("no server can be started here")
+        yield running.url
 
 
 @pytest.fixture

@@ -24,15 +24,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 
 import chooser_plan
+import one_budget
 from live_plan import PROBLEM, fresh, image, next_call, position, start, step
 from longterm import AOGD, Fleet, observe
 from longterm.decisions import Chooser
 from longterm.errors import AlreadyToldError, DatabaseError, LongtermError, StorageError, UnknownTokenError
 from longterm.linear_model import BudgetLinearLearner
+from postgres import server
 from timer_signals import Alarm
 
 TARGET = [np.array([0.3, -0.2])]
@@ -129,6 +132,7 @@ class Attack:
     def __init__(self, folder: Path, dice: random.Random) -> None:
         self.line, self.folder, self.dice = Line(self.what), folder, dice
         self.place = 0
+        self.stack = contextlib.ExitStack()
         folder.mkdir()
 
     def strike(self) -> None:
@@ -500,7 +504,54 @@ class Choosers(Attack):
             self.folder.mkdir()
 
 
-ATTACKS: tuple[type[Attack], ...] = (Kills, Signals, FullDisks, Processes, Restarts, Hostile, Snapshots, Choosers)
+class Budgets(Attack):
+    what = "8 processes on one budget, killed, clocks wrong"
+    options: ClassVar[dict[str, Any]] = {"processes": 8, "kills": 8, "requests": 300}
+
+    def strike(self) -> None:
+        home = Path(tempfile.mkdtemp(dir=self.folder))
+        self.count(one_budget.run(f"{home}/service.db", seed=self.dice.randrange(10**6), **self.options))
+        shutil.rmtree(home)
+
+    def count(self, found: one_budget.Found) -> None:
+        """Add what a run found."""
+        self.line.tried += found.kills
+        self.line.acknowledged += found.acknowledged
+        self.line.lost += found.lost + (found.over > 0)
+        self.line.wrong += sum(words.startswith("!") for words in found.words)
+        self.line.words += found.words
+
+
+class Servers(Budgets):
+    what = "the same on PostgreSQL, restarted under load"
+    options: ClassVar[dict[str, Any]] = {"processes": 4, "kills": 3, "requests": 60, "restarts": 1}
+
+    def __init__(self, folder: Path, dice: random.Random) -> None:
+        super().__init__(folder, dice)
+        self.server = self.stack.enter_context(server())
+
+    def strike(self) -> None:
+        if self.server is None or self.server.restart is None:
+            return
+        self.drop_tables()
+        options = {**self.options, "durability": "commit", "restart": self.server.restart}
+        self.count(one_budget.run(self.server.url, seed=self.dice.randrange(10**6), **options))
+        self.line.tried += self.options["restarts"]
+
+    def drop_tables(self) -> None:
+        """Begin with an empty database."""
+        import psycopg
+
+        with psycopg.connect(self.server.url, autocommit=True) as connection:
+            names = connection.execute("SELECT tablename FROM pg_tables WHERE tablename LIKE 'longterm%'").fetchall()
+            for (name,) in names:
+                connection.execute(f"DROP TABLE {name}")
+
+
+ATTACKS: tuple[type[Attack], ...] = (
+    *(Kills, Signals, FullDisks, Processes, Restarts, Hostile, Snapshots, Choosers),
+    *(Budgets, Servers),
+)
 
 
 def soak(seconds: float, seed: int = 0) -> list[Line]:
@@ -511,6 +562,8 @@ def soak(seconds: float, seed: int = 0) -> list[Line]:
         while time.monotonic() < end:
             for attack in attacks:
                 attack.strike()
+        for attack in attacks:
+            attack.stack.close()
     return [attack.line for attack in attacks]
 
 

@@ -210,7 +210,7 @@ class Chooser(Stored[ChooserCopy]):
         key: str | None = None,
         group: str = "",
     ) -> Choice:
-        """Answer a request.
+        """Answer a request. The action is None if no allowed one is affordable.
 
         Parameters
         ----------
@@ -226,11 +226,6 @@ class Chooser(Stored[ChooserCopy]):
             An idempotency key: a request with the key of one of the last 1,000 requests returns the answer of that one.
         group : str
             The group of the request, for calibrated holds: a customer or a kind of task.
-
-        Returns
-        -------
-        Choice
-            The action. It is None if no allowed action is affordable.
         """
         if not isinstance(group, str) or len(group) > LONGEST_NAME:
             raise InputError("group", f"{group!r:.60} is not a group", "Give a short text")

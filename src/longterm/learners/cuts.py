@@ -24,6 +24,7 @@ from longterm._arrays import (
     clamp_to_divisor,
     dot,
     dots,
+    first_true,
     least_divisor,
     namespace,
     repeat_while,
@@ -117,6 +118,37 @@ def cut_by_affine(constraint: Constraint, x: Array, over: Set) -> Cutter:
         return Cut(excess, normal, xp.maximum(dot(normal, normal), least))
 
     return cut
+
+
+def cut_by_rows(rows: Array) -> Cutter:
+    """Return the cuts by half-spaces {z : ⟨a_i, z⟩ ≤ b_i} in rows (a_i, b_i) of shape (..., M, d + 1), weighed by v."""
+    xp, normals, limits, least = namespace(rows), rows[..., :-1], rows[..., -1], least_divisor(rows)
+
+    def cut(y: Array) -> Cut:
+        broken = xp.maximum(xp.vecdot(normals, y[..., None, :]) - limits, 0.0)
+        normal = xp.sum(as_column(broken) * normals, axis=-2)
+        return Cut(dot(broken, broken), normal, xp.maximum(dot(normal, normal), least))
+
+    return cut
+
+
+def remember(rows: Array, x: Array, value: Array, normal: Array) -> Array:
+    """Return the rows with {z : value + ⟨normal, z − x⟩ ≤ 0} where value > 0, with a normal of length 1.
+
+    It takes the place of a row of the same direction, and then the smaller limit stays, or of the oldest row.
+    """
+    xp, M = namespace(rows), rows.shape[-2]
+    length = xp.sqrt(clamp_to_divisor(dot(normal, normal)))
+    a = normal / as_column(length)
+    b = dot(a, x) - value / length
+    same = xp.vecdot(rows[..., :-1], a[..., None, :]) > 1 - PARALLEL
+    limit = xp.min(xp.where(same, rows[..., -1], b[..., None]), axis=-1)
+    newest = xp.concat([a, xp.minimum(limit, b)[..., None]], axis=-1)
+    every = xp.concat([rows, newest[..., None, :]], axis=-2)
+    oldest = xp.where(xp.any(same, axis=-1), first_true(same), 0)
+    left_out = xp.where(value > 0, oldest, M)
+    before = xp.arange(M, dtype=left_out.dtype) < left_out[..., None]
+    return xp.where(as_column(before), every[..., :M, :], every[..., 1:, :])
 
 
 def cut_point(constraint: Constraint, over: Set, x: FloatArray, most: int) -> FloatArray:

@@ -51,6 +51,9 @@ LAST = 2**17
 """After so many rows the factors stay."""
 OUTLIER, ENOUGH = 100.0, 8
 """After ENOUGH rows a square counts as at most OUTLIER times its usual size."""
+LONGEST_ROW = 10.0
+"""The longest row that is centred and scaled; the mean length is about 1. Where a feature that has hardly varied so far
+makes a row longer, its factor is reduced before the row is learned."""
 LARGEST = 1e60
 LEAST_VARIANCE = 1e-3
 """A centred feature with few zeros or few non-zeros has at least this share of its mean square as variance."""
@@ -114,6 +117,13 @@ class FeatureScale:
             length = math.sqrt(float(np.sum(np.square(first, dtype=np.float64))))
             if 1 / LARGEST < length < LARGEST:
                 self.factors = np.full(len(self.factors), FIRST_LENGTH / length)
+
+    def reduce(self, row: FloatArray) -> FloatArray:
+        """Reduce factors until this row, not scaled yet, is within LONGEST_ROW. Return new factors over old ones."""
+        sizes = np.abs((row - self.means) * self.factors) * (math.sqrt(len(row)) / (0.99 * LONGEST_ROW))
+        change = 1 / np.maximum(sizes, 1.0)
+        self.factors = self.factors * change
+        return change
 
     def prepare(self, rows: Any) -> Any:
         """Return rows as an array where features are centred, since zeros then matter."""

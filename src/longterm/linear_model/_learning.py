@@ -145,7 +145,13 @@ class BlockLearner(LearnerMemory):
         rows = self._scale.prepare(rows)
         scale = self._updated_scale(rows, labels, weights, longest)
         if self._state.scales_rows:
-            self._state.learn(self._in_layout(rows), labels, weights, margins, (scale.means, scale.factors))
+            dense, done = self._in_layout(rows), 0
+            while done < len(labels):
+                given = dense[done:], labels[done:], weights[done:], margins[done:]
+                done += self._state.learn(*given, (scale.means, scale.factors))
+                if done < len(labels):
+                    change = scale.reduce(np.asarray(dense[done], dtype=np.float64))
+                    self._state.rescale(np.zeros(len(change)), change, 1.0, 1.0)
         else:
             self._state.learn(self._in_layout(scale.apply(rows)), labels, weights, margins)
         self._observe_for_scale(rows, labels, weights, margins)

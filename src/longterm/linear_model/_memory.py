@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from longterm._arrays import FloatArray
 from longterm.errors import SnapshotError
 from longterm.linear_model._average import Average, DrawnRounds
-from longterm.linear_model._feature_scale import FACTOR_BOUND, FeatureScale
+from longterm.linear_model._feature_scale import FACTOR_BOUND, LONGEST_ROW, FeatureScale
 from longterm.linear_model._settings import Settings
 from longterm.linear_model._stored import checked_settings
 from longterm.linear_model.kernels.layout import Parameters
@@ -54,8 +54,11 @@ class LearnerMemory:
     def _parameters(self, settings: Settings) -> Parameters:
         """Return the constants of the settings, with the bound that scaled features add to them."""
         parameters = settings.parameters()
-        bounded = self._scale is not None and settings.loss == "squared"
-        return replace(parameters, factor_bound=FACTOR_BOUND) if bounded else parameters
+        if self._scale is None:
+            return parameters
+        if self._scale.centred:
+            parameters = replace(parameters, longest_row=LONGEST_ROW**2)
+        return replace(parameters, factor_bound=FACTOR_BOUND) if settings.loss == "squared" else parameters
 
     def __repr__(self) -> str:
         s = self._settings

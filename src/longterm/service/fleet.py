@@ -22,7 +22,9 @@ from longterm.learners.base import Learner, require_learner
 from longterm.learners.feedback import Feedback
 from longterm.learners.feedback_check import FeedbackCheck, OnBrokenBound, require_known
 from longterm.service.fleet_numpy import NumpyRows
+from longterm.service.fleet_stored import StoredFleet
 from longterm.service.state import require_near
+from longterm.storage.database import Durability
 from longterm.storage.one_thread import OneThread
 from longterm.storage.packing import require_sound, restored_state, state_arrays
 from longterm.storage.snapshot import Snapshot, read_snapshot, write_snapshot
@@ -170,8 +172,8 @@ class Fleet:
             if on_device:
                 if self._device is None:
                     raise InputError("on_device", "this fleet is kept by NumPy", "Make it with engine='jax'")
-                return self._device.decisions_on_device(rows if _is_jax(rows) else self._numbers(rows))
-            return self._rows.decisions(self._numbers(rows))
+                return self._device.decisions_on_device(rows if _is_jax(rows) else self.numbers(rows))
+            return self._rows.decisions(self.numbers(rows))
 
     def tell(self, feedback: Feedback, rows: Rows = None, *, wait: bool = True) -> None:
         """Play one round of each of these learners.
@@ -203,7 +205,7 @@ class Fleet:
                 if self._send(self._device, feedback, rows, wait):
                     return
                 feedback = _on_host(feedback)  # to explain the refusal, or to warn and go on
-            numbers = self._numbers(rows)
+            numbers = self.numbers(rows)
             with np.errstate(all="ignore"):  # non-finite numbers are refused with an error
                 self._rows.tell(numbers, feedback, lambda: self._feedback_check(numbers))
 
@@ -232,7 +234,7 @@ class Fleet:
         if self._device.refused:
             call = self._device.refused.pop(0)
             with np.errstate(all="ignore"):
-                self._feedback_check(self._numbers(call.numbers)).accept(_on_host(call.feedback), None)
+                self._feedback_check(self.numbers(call.numbers)).accept(_on_host(call.feedback), None)
             raise InputError("feedback", "a state would not be finite", "Check the feedback of this call")
 
     def _feedback_check(self, numbers: NDArray[np.int64] | None) -> RowsCheck:
@@ -245,7 +247,7 @@ class Fleet:
         """Apply feedback on the device. Return False if it is not there, has wrong shapes, or was refused."""
         if not device.is_on_device(feedback) or self.learner.has_requirements:
             return False
-        numbers: Any = rows if _is_jax(rows) else self._numbers(rows)
+        numbers: Any = rows if _is_jax(rows) else self.numbers(rows)
         count = self.size if numbers is None else numbers.shape[0]
         shape = (count, *self._template.shape)
         for value, expected in (
@@ -266,6 +268,40 @@ class Fleet:
     def _is_dtype(self, dtype: Any) -> bool:
         """Return whether a dtype of any library is that of the decisions."""
         return dtype is self._template.dtype or str(dtype).rpartition(".")[2] == self._template.dtype.name
+
+    @classmethod
+    def open(
+        cls,
+        url: str | PathLike[str],
+        learner: Learner[Any],
+        size: int,
+        *,
+        name: str = "fleet",
+        durability: Durability = "commit",
+        dtype: Any = None,
+        on_broken_bound: OnBrokenBound = "raise",
+    ) -> StoredFleet:
+        """Return the fleet with this name in a database, or create it there. Processes that open it share it.
+
+        Parameters
+        ----------
+        url : path or str
+            A file for SQLite, or a URL ``postgresql://…`` (extra `postgres`).
+        learner, size, dtype, on_broken_bound
+            As for a new fleet; the same for a stored one.
+        name : str
+            Its name in the database.
+        durability : {"commit", "relaxed"}
+            As for `LiveLearner.open`.
+
+        Raises
+        ------
+        DatabaseError
+            If the database cannot be used, or holds another object with this name.
+        """
+        fleet = cls(learner, size, dtype=dtype, on_broken_bound=on_broken_bound)
+        assert isinstance(fleet._rows, NumpyRows)
+        return StoredFleet(fleet, fleet._rows, url, name, durability)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the whole fleet to a file atomically. A crash leaves the old file or the new one.
@@ -332,7 +368,7 @@ class Fleet:
             raise SnapshotError(path, "another learner", str(error), "Load it with the learner it is of") from None
         return fleet
 
-    def _numbers(self, rows: Rows) -> NDArray[np.int64] | None:
+    def numbers(self, rows: Rows) -> NDArray[np.int64] | None:
         """Return a selection as distinct numbers in range; None for all."""
         if rows is None:
             return None

@@ -59,17 +59,29 @@ class NumpyRows:
     @property
     def state(self) -> Any:
         """Views of the learners' states."""
-        return self._state_of(self._records)
+        return self.state_of(self._records)
 
     @property
     def totals(self) -> dict[str, NDArray[np.float64]]:
         """Copies of the sums of each row."""
         return {name: self._records[name].copy() for name in self._sums}
 
+    def read_block(self, rows: slice) -> dict[str, NDArray[Any]]:
+        """Return copies of the fields that rounds change, of some rows."""
+        return self._records.gather(rows, self._written)
+
+    def write_block(self, rows: slice, fields: Fields) -> None:
+        """Write the fields that rounds change, of some rows."""
+        self._records.put(rows, fields)
+
+    def decisions_of(self, rows: slice, state: Any) -> NDArray[Any]:
+        """Return the decisions of some rows in other states."""
+        return np.asarray(self._learner_of(self._records.gather(rows, self._hyper.values())).ask(state))
+
     def decisions(self, numbers: NDArray[np.int64] | None) -> NDArray[Any]:
         """Return a copy of the decisions of these rows; None selects all."""
         fields = self._records if numbers is None else self._records.gather(numbers, self._read)
-        return np.array(self._learner_of(fields).ask(self._state_of(fields)))
+        return np.array(self._learner_of(fields).ask(self.state_of(fields)))
 
     def tell(
         self, numbers: NDArray[np.int64] | None, feedback: Feedback, make_check: Callable[[], FeedbackCheck]
@@ -111,7 +123,7 @@ class NumpyRows:
 
     def _after(self, fields: Fields, told: Feedback) -> dict[str, NDArray[Any]]:
         """Return the fields that a round changes."""
-        state = self._learner_of(fields).update(self._state_of(fields), told)
+        state = self._learner_of(fields).update(self.state_of(fields), told)
         after = {}
         for name, field in state_leaves(state).items():
             if field.dtype.kind == "f" and not _are_finite(field):
@@ -123,7 +135,8 @@ class NumpyRows:
             after[name] = fields[name] + value
         return after
 
-    def _state_of(self, fields: Fields | Records) -> Any:
+    def state_of(self, fields: Fields | Records) -> Any:
+        """Return the states in some fields."""
         return state_from_leaves(self._template, [fields[field] for field in self._fields.values()])
 
     def _learner_of(self, fields: Fields | Records) -> Learner[Any]:

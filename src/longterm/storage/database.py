@@ -404,7 +404,12 @@ _SET_VERSION = f"INSERT INTO longterm_schema (version) VALUES ({SCHEMA_VERSION})
 _SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)
 """Messages about damaged files may hold any bytes."""
 _SQLITE_REASONS = (
-    ("locked", "busy", f"Another process held it for {BUSY_SECONDS:.0f} s: shorten its transactions, then call again"),
+    (
+        "locked",
+        "busy",
+        f"Another process held it for {BUSY_SECONDS:.0f} s. Call again: nothing was changed. If it happens often, find "
+        "the program that keeps a transaction open, move the file to a local disk, or use PostgreSQL",
+    ),
     ("full", "full", "Free some space, then call again"),
     ("readonly", "read-only", "Make the file and its folder writable"),
     ("unable to open", "missing", "Check that the folder exists and is writable"),

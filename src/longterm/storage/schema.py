@@ -65,6 +65,8 @@ READ_ROUNDS = (
 DELETE_ROUNDS = "DELETE FROM longterm_rounds WHERE object = ? AND number < ? AND status <> 0"
 READ_PARTS_SINCE = "SELECT number, content FROM longterm_parts WHERE object = ? AND number >= ? ORDER BY number"
 READ_PARTS = "SELECT content FROM longterm_parts WHERE object = ? AND number > ? AND number <= ? ORDER BY number"
+READ_PART = "SELECT number, content FROM longterm_parts WHERE object = ? AND number = ?"
+READ_NEW_PARTS = "SELECT number, content FROM longterm_parts WHERE object = ? AND substr(content, 1, 8) > ?"
 INSERT_PART = "INSERT INTO longterm_parts (object, number, content) VALUES (?, ?, ?)"
 PUT_PART = f"{INSERT_PART} ON CONFLICT (object, number) DO UPDATE SET content = excluded.content"
 DELETE_PARTS = "DELETE FROM longterm_parts WHERE object = ?"

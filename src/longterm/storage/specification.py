@@ -29,11 +29,6 @@ def specification(value: Any) -> Any:
     value : object
         A learner, or a part of one.
 
-    Returns
-    -------
-    dict, list, str, float, bool or None
-        The specification, for a file and for `difference`.
-
     Examples
     --------
     >>> from longterm.storage.specification import specification

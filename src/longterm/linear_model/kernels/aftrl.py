@@ -42,6 +42,8 @@ def row_loop(digest: str) -> Callable[..., None]:
                 u[j] = (np.float64(rows[i, j]) - means[j]) * factors[j]
                 dot += u[j] * (clip(z[j], threshold) - z[j])
                 length += u[j] * u[j]
+            if length > p.longest_row:
+                return i
             margins[i], slope = begin_round(p, s, mixture, residual, dot, length, labels[i], weights[i])
             threshold = s.multiplier_sum * p.l1
             norm_1 = norm_2 = 0.0
@@ -53,6 +55,7 @@ def row_loop(digest: str) -> Callable[..., None]:
                 norm_2 += w * w
             s.norm_1, s.norm_2 = norm_1, norm_2
             end_round(p, s, mixture, residual, norm_2, slope, labels[i], weights[i])
+        return len(rows)
 
     return learn_rows
 

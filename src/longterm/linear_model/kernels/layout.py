@@ -38,7 +38,8 @@ class Parameters:
 
     FTRL with constants found online may have a mixture of `scales`. Its intercept is then an offset plus a residual of
     at most residual_radius in size (0: none), and intercept_bound is 0. Penalised FTRL with a mixture keeps at most
-    max_features non-zero weights (0: no limit). The factor s of x_t = s w is at most `factor_bound`.
+    max_features non-zero weights (0: no limit). The factor s of x_t = s w is at most `factor_bound`. The
+    dense kernels of FTRL stop before a row whose squared length is above `longest_row`.
     """
 
     budget: float
@@ -59,6 +60,7 @@ class Parameters:
     residual_radius: float = 0.0
     max_features: int = 0
     factor_bound: float = 1e300
+    longest_row: float = 1e300
 
     def numbers(self) -> tuple[float, ...]:
         """Return all constants in their order."""

@@ -60,6 +60,8 @@ def row_loop(digest: str) -> Callable[..., None]:
                 u[j] = (np.float64(rows[i, j]) - means[j]) * factors[j]
                 dot += u[j] * (clip(z[j], threshold) - z[j])
                 length += u[j] * u[j]
+            if length > p.longest_row:
+                return i
             margins[i], slope, _ = observe(p, s, dot, labels[i], weights[i])
             add_gradient(p, s, slope, length)
             s.multiplier_sum += next_weight(p, s)
@@ -77,6 +79,7 @@ def row_loop(digest: str) -> Callable[..., None]:
             place_leader(p, s, mixture, s.multiplier, s.norm_2)
             place_intercept(p, s, residual, slope, labels[i], weights[i])
             s.round += 1
+        return len(rows)
 
     return learn_rows
 

@@ -148,11 +148,12 @@ class KernelState:
         weights: FloatArray,
         margins: FloatArray,
         scale: tuple[FloatArray, FloatArray] | None = None,
-    ) -> None:
+    ) -> int:
         """Learn rows one after another: a matrix, or (data, indices, indptr) in the sparse layout.
 
         The margins of the rows, from before they are learned, are written to `margins`. Where `scales_rows`, `scale`
-        has the means and factors of the features.
+        has the means and factors of the features. Return how many rows were learned: all, or those before one that is
+        longer than the parameter `longest_row` allows.
         """
         kind: Any = (rows[0].dtype, rows[1].dtype) if self.is_sparse else rows.dtype
         kernel = self._kernels.get(kind)
@@ -163,9 +164,10 @@ class KernelState:
         if self.is_sparse:
             kernel(*state, self.heap, self._bits, *rows, labels, weights, margins)
         elif self.scales_rows:
-            kernel(*state, self._row, *(scale or self._no_scale), rows, labels, weights, margins)
+            return int(kernel(*state, self._row, *(scale or self._no_scale), rows, labels, weights, margins))
         else:
             kernel(*state, rows, labels, weights, margins)
+        return len(labels)
 
     @property
     def weight_in_force(self) -> str:
