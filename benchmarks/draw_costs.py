@@ -53,7 +53,9 @@ def drawn(points: list[dict[str, float | str]]) -> Figure:
 def main() -> None:
     *measured, out = sys.argv[1:]
     points = [point for name in measured for point in json.loads(Path(name).read_text())["points"]]
-    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "longterm", "font.size": 8}):
+    grey = dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), "#7f8792")
+    clear = dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor", "legend.facecolor"), "none")
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "longterm", "font.size": 8, **grey, **clear}):
         drawn(points).savefig(out, **({"metadata": {"Date": None}} if out.endswith("svg") else {"dpi": 130}))
 
 
