@@ -9,7 +9,6 @@ rounds %, pinball loss relative to the default rule, longest run of misses.
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
 import time
@@ -19,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from calibration_peers import installed_peers
 from longterm.calibration import Calibration, ExcessHold, published
 
 ALPHA, BURN = 0.1, 100
@@ -267,43 +267,6 @@ def speed(rounds=1500, series=10_000):
         print(f"  JAX scan, {name}: {1e6 * (time.perf_counter() - start) / rows.size:.2f} per series and round")
 
 
-def online_conformal(kind):
-    """Return a function that plays SAOCP or FACI of the package online-conformal, if it is installed."""
-    try:
-        module = importlib.import_module(f"online_conformal.{kind}")
-    except ImportError:
-        return None
-
-    def thresholds(scores):
-        peer = getattr(module, kind.upper())(None, None, calibrate=False, max_horizon=1, coverage=1.0 - ALPHA)
-        found, zero = np.empty(len(scores)), pd.Series([0.0])
-        for t, score in enumerate(scores):
-            found[t] = np.max(np.abs(peer.predict(horizon=1)))
-            peer.update(pd.Series([score]), zero, horizon=1)
-        return found
-
-    return thresholds
-
-
-def river_jackknife():
-    """Return a function that plays River's RegressionJackknife around 0, if River is installed."""
-    try:
-        from river import conf, dummy, stats
-    except ImportError:
-        return None
-
-    def thresholds(scores):
-        peer = conf.RegressionJackknife(dummy.StatisticRegressor(stats.Sum()), 1.0 - 2.0 * ALPHA, window_size=200)
-        peer.regressor.predict_one = lambda x: 0.0
-        found = np.empty(len(scores))
-        for t, score in enumerate(scores):
-            found[t] = peer.predict_one({}, with_interval=True).upper
-            peer.learn_one({}, score)
-        return found
-
-    return thresholds
-
-
 def coverage_table():
     """Print the main table."""
     rules = {
@@ -314,7 +277,7 @@ def coverage_table():
         "ACI .05": lambda k: published.aci(ALPHA, step=0.05),
         "PI .1": lambda k: published.conformal_pi(ALPHA, step=0.1),
     }
-    peers = {"SAOCP": online_conformal("saocp"), "FACI": online_conformal("faci"), "River": river_jackknife()}
+    peers = installed_peers(ALPHA)
     print("series       rule       marginal group window   pinball  run")
     for family in (electricity, climate, stocks, drift, blocks):
         rows = {}
@@ -332,7 +295,7 @@ def coverage_table():
             ratio, run = np.mean(table[:, 3] / reference), int(np.max(table[:, 4]))
             print(f"{family.__name__:12s} {name:10s} {marginal:7.2f} {group:6.1f} {window:6.1f} {ratio:9.3g} {run:4d}")
     missing = [name for name, thresholds in peers.items() if thresholds is None]
-    print(f"not installed: {', '.join(missing) or 'none'}. MAPIE and crepes have no rule for a stream of given scores.")
+    print(f"not installed: {', '.join(missing) or 'none'}")
 
 
 PARTS = {

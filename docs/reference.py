@@ -21,7 +21,7 @@ from longterm.cli import COMMANDS, parse
 
 WITHOUT_PAGE = {"storage"}
 """Subpackages whose names are for the other subpackages."""
-COMPAT = ("onnx", "river")
+COMPAT = ("multipliers", "onnx", "optax", "river")
 SECTIONS = ("Assumes", "Guarantees", "Needs", "Not promised", "Presets", "Proof", "Steps")
 """Words that begin a paragraph in the docstring of an algorithm."""
 METHODS = (classmethod, staticmethod, property)

@@ -391,7 +391,7 @@ def figure(prompts: Prompts, results: list[Result], shares: Sequence[float], met
 
 def find(name: str) -> Path:
     """A published table in the data folder."""
-    folders = [os.environ.get("LONGTERM_DATA"), Path(__file__).parents[1].parent / "shared_scale" / "data"]
+    folders = [os.environ.get("LONGTERM_DATA"), Path(__file__).parents[1].parent / "shared" / "data"]
     for folder in folders:
         if folder and (Path(folder) / name).is_file():
             return Path(folder) / name

@@ -189,15 +189,6 @@ def test_certificates_hold_against_adversaries(name, kind):
         attack(CERTIFIED[name], kind, 100, seed=4, delay=delay, groups=groups)
 
 
-@pytest.mark.cross
-@pytest.mark.parametrize("kind", ADVERSARIES)
-@pytest.mark.parametrize("name", CERTIFIED)
-def test_certificates_hold_for_long(name, kind):
-    ways = ((0, "random"), (0, "rare"), (5, "nested"), (300, "alternating"))
-    delay, groups = ways[(list(CERTIFIED).index(name) + ADVERSARIES.index(kind)) % len(ways)]
-    attack(CERTIFIED[name], kind, 10_000, seed=5, copies=50, delay=delay, groups=groups, every=500)
-
-
 @pytest.mark.parametrize("delay", [1, 7, 40])
 def test_late_labels_cost_an_additive_term(delay):
     rule, rng = Calibration(0.1), np.random.default_rng(6)

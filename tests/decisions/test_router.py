@@ -303,3 +303,24 @@ def test_labels_without_costs_teach_nothing_about_costs():
     expected = primal.predict(state, np.array([[0.5]]), np.array([[[1.0], [1.0]]])).costs[0, :, 0]
     assert expected[1] == pytest.approx(3.0, rel=0.25)
     assert expected[0] < expected[1]
+
+
+def test_the_noise_of_rewards_is_learned():
+    """A model whose answers are right or wrong, and one that always has the same reward."""
+    router = Router.for_models(MODELS, per_request=3e-3, features=1)
+    rng = np.random.default_rng(2)
+    for _ in range(300):
+        router.teach([rng.random()], {"small": 0.6, "large": float(rng.random() < 0.6)})
+    small, large = router.chooser.state.primal.variances.mean * 0.15**2
+    assert small < 0.02  # the first guess, 0.2 for five requests, is nearly forgotten
+    assert large == pytest.approx(0.24, rel=0.2)
+
+
+def test_a_noisy_outcome_counts_less():
+    """With one weight and a prior variance of 2, the gain is 2/(2 + variance)."""
+    belief = LinearBelief.prior(1, 1, np.zeros(1), np.array([2.0]))
+    for variance in (1.0, 4.0):
+        updated = belief.updated(np.ones(1), 0, np.ones(1), variance)
+        assert updated.mean.item() == pytest.approx(2 / (2 + variance))
+        assert updated.covariance.item() == pytest.approx(2 * variance / (2 + variance))
+    assert belief.variance(np.array([3.0]), 0) == pytest.approx(18.0)

@@ -1,5 +1,6 @@
 """What the pages and the docstrings point to exists: files, headings, names of the package."""
 
+import contextlib
 import importlib
 import importlib.util
 import re
@@ -49,8 +50,10 @@ def resolve(name: str) -> object:
             thing: object = importlib.import_module(".".join(parts[:length]))
         except ModuleNotFoundError:
             continue
-        except ImportError:  # of an extra that is not installed: it is there all the same
-            return importlib.util.find_spec(".".join(parts[:length]))
+        except ImportError:  # of an extra that is not installed: the module or its parent exists
+            with contextlib.suppress(ImportError):
+                return importlib.util.find_spec(".".join(parts[:length]))
+            return importlib.util.find_spec(".".join(parts[: length - 1]))
         for part in parts[length:]:
             thing = getattr(thing, part)
         return thing

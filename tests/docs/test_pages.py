@@ -29,7 +29,13 @@ PAGES = sorted(
     and str(page.relative_to(DOCS)) not in RUN_ELSEWHERE
     and BLOCK.search(page.read_text(encoding="utf-8"))
 )
-NEEDS = {"linear_model": "numba", "BudgetLinear": "numba", ".plot(": "matplotlib", "load_table": "pandas"}
+NEEDS = {
+    "linear_model": "numba",
+    "BudgetLinear": "numba",
+    ".plot(": "matplotlib",
+    "load_table": "pandas",
+    "import torch": "torch",
+}
 
 
 def assert_same_output(printed: str, wanted: str) -> None:

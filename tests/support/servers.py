@@ -61,13 +61,14 @@ def in_thread(folder: Path, text: str = SERVICE, *, token: str = "", step: int =
     import uvicorn
 
     from longterm.server.app import create_app
+    from longterm.server.protocol import PromptProtocol
     from longterm.server.settings import read_service
 
     path = folder / "service.toml"
     path.write_text(text)
     app = create_app(read_service(path), token=token, step=step)
     port = free_port()
-    options = {"http": "longterm.server.protocol:PromptProtocol", "log_level": "warning", "server_header": False}
+    options = {"http": PromptProtocol, "log_level": "warning", "server_header": False}
     server = uvicorn.Server(uvicorn.Config(app, port=port, **options))
     thread = threading.Thread(target=server.run)
     thread.start()

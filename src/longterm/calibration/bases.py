@@ -23,13 +23,17 @@ class Prediction(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """Data of one round: the score, 1{miss} − α, the groups, α, and 1 or 0 (no score was told before the ask)."""
+    """Data of one round: the score, 1{miss} − α, the groups, α, and 1 or 0 (no score was told before the ask).
+
+    `current` is True if the state is known to be the state of the ask.
+    """
 
     score: Array
     residual: Array
     groups: Array
     miss_rate: Array
     started: Array
+    current: bool
 
 
 @dataclass(frozen=True, repr=False)

@@ -14,7 +14,6 @@ from longterm._display import ReprMixin
 
 LARGEST_EXPONENT = 700.0
 LARGEST_LOG_WEALTH = 600.0
-_BETS_SLOWDOWN = 8.0
 
 
 class Counts(NamedTuple):
@@ -43,14 +42,14 @@ class Counts(NamedTuple):
         """Return misses − α·rounds per group, shape (..., k)."""
         return self.misses - miss_rate[..., None] * self.rounds
 
-    def add(self, residual: Array, missed: Array, groups: Array, miss_rate: Array) -> Counts:
-        """Return the counts after a round with this residual (0 at a tie) in these groups."""
+    def add(self, residual: Array, groups: Array, miss_rate: Array) -> Counts:
+        """Return the counts after a round with this residual (..., 1), 0 at a tie, in these groups."""
         xp = namespace(self.rounds)
-        counted = groups * xp.astype(residual != 0.0, groups.dtype)[..., None]
-        rounds, misses = self.rounds + counted, self.misses + counted * missed
+        rounds = self.rounds + xp.where(residual != 0.0, groups, 0.0)
+        misses = self.misses + xp.where(residual > 0.0, groups, 0.0)
         wealth, bet, most_active = self.log_wealth, self.bet, self.most_active
         if wealth.shape[-1]:
-            wealth = wealth + xp.log1p(bet * residual[..., None] * groups)
+            wealth = wealth + xp.log1p(bet * residual * groups)
             bet = next_bet(rounds, misses, miss_rate)
         if groups.shape[-1] > 1:
             most_active = xp.maximum(most_active, count_active(groups))
@@ -72,7 +71,7 @@ def count_active(groups: Array) -> Array:
 class NoCorrection(ReprMixin):
     """The zero correction: the threshold is the base alone."""
 
-    def __call__(self, counts: Counts, groups: Array, miss_rate: Array, spread: Array) -> Array:
+    def __call__(self, counts: Counts, groups: Array, miss_rate: Array, late: Array) -> Array:
         return 0.0 * counts.told
 
 
@@ -96,14 +95,14 @@ class Sinh(_WithGain):
         κ. The sum of residuals stays within asinh(max |z|)/κ + 1, with z the scores in units of the scale.
     """
 
-    def __call__(self, counts: Counts, groups: Array, miss_rate: Array, spread: Array) -> Array:
-        exponent = self.gain * counts.excess(miss_rate)[..., 0] / spread
+    def __call__(self, counts: Counts, groups: Array, miss_rate: Array, late: Array) -> Array:
+        exponent = self.gain * counts.excess(miss_rate)[..., 0] / namespace(late).sqrt(late)
         xp = namespace(exponent)
         return xp.sinh(xp.maximum(xp.minimum(exponent, LARGEST_EXPONENT), -LARGEST_EXPONENT))
 
-    def inverse(self, z: Array, told: Array, spread: Array) -> Array:
+    def inverse(self, z: Array, told: Array, late: Array) -> Array:
         """Return the excess at which the correction equals z."""
-        return namespace(z).asinh(z) * spread / self.gain
+        return namespace(z).asinh(z) * namespace(late).sqrt(late) / self.gain
 
 
 @dataclass(frozen=True, repr=False)
@@ -120,14 +119,14 @@ class Linear(_WithGain):
 
     normalised: bool = True
 
-    def __call__(self, counts: Counts, groups: Array, miss_rate: Array, spread: Array) -> Array:
+    def __call__(self, counts: Counts, groups: Array, miss_rate: Array, late: Array) -> Array:
         xp = namespace(groups)
-        total = self.gain * xp.vecdot(counts.excess(miss_rate), groups) / spread
+        total = self.gain * xp.vecdot(counts.excess(miss_rate), groups)
         return total / xp.maximum(counts.most_active, count_active(groups)) if self.normalised else total
 
-    def inverse(self, z: Array, told: Array, spread: Array) -> Array:
+    def inverse(self, z: Array, told: Array, late: Array) -> Array:
         """Return the excess at which the correction equals z, for one group."""
-        return z * spread / self.gain
+        return z / self.gain
 
 
 @dataclass(frozen=True, repr=False)
@@ -151,27 +150,25 @@ class Saturating(ReprMixin):
         t = xp.maximum(told, 1.0) + 1.0
         return xp.log(t) / (t * self.saturation)
 
-    def __call__(self, counts: Counts, groups: Array, miss_rate: Array, spread: Array) -> Array:
+    def __call__(self, counts: Counts, groups: Array, miss_rate: Array, late: Array) -> Array:
         xp = namespace(counts.rounds)
-        angle = counts.excess(miss_rate)[..., 0] * self._slope(counts.told) / spread
+        angle = counts.excess(miss_rate)[..., 0] * self._slope(counts.told)
         inside = xp.abs(angle) < 0.5 * xp.pi
         finite = self.gain * xp.tan(xp.where(inside, angle, 0.0))
         return xp.where(inside, finite, xp.where(angle > 0.0, xp.inf, -xp.inf))
 
-    def inverse(self, z: Array, told: Array, spread: Array) -> Array:
+    def inverse(self, z: Array, told: Array, late: Array) -> Array:
         """Return the excess at which the correction equals z in a round asked after `told` scores."""
-        return namespace(z).atan(z / self.gain) * spread / self._slope(told)
+        return namespace(z).atan(z / self.gain) / self._slope(told)
 
 
 @dataclass(frozen=True, repr=False)
 class Bets(ReprMixin):
     """x = (1/k) Σ_j c_j W_j β_j: the Krichevsky–Trofimov bettor of POGO, one per group, without a step size."""
 
-    def __call__(self, counts: Counts, groups: Array, miss_rate: Array, spread: Array) -> Array:
+    def __call__(self, counts: Counts, groups: Array, miss_rate: Array, late: Array) -> Array:
         xp = namespace(groups)
-        # Wealth is exponential in the misses, so late labels slow it down more.
-        slower = (1.0 + _BETS_SLOWDOWN * (spread - 1.0))[..., None]
-        wealth = xp.exp(xp.minimum(counts.log_wealth / slower, LARGEST_LOG_WEALTH))
+        wealth = xp.exp(xp.minimum(counts.log_wealth / late[..., None], LARGEST_LOG_WEALTH))
         return xp.vecdot(groups, wealth * counts.bet) / groups.shape[-1]
 
 
@@ -185,8 +182,9 @@ class LinearAndBets(_WithGain):
         κ of the linear part.
     """
 
-    def __call__(self, counts: Counts, groups: Array, miss_rate: Array, spread: Array) -> Array:
-        return Linear(self.gain)(counts, groups, miss_rate, spread) + Bets()(counts, groups, miss_rate, spread)
+    def __call__(self, counts: Counts, groups: Array, miss_rate: Array, late: Array) -> Array:
+        linear = Linear(self.gain)(counts, groups, miss_rate, late) / late**0.25
+        return linear + Bets()(counts, groups, miss_rate, late)
 
 
 Correction = NoCorrection | Sinh | Linear | Saturating | Bets | LinearAndBets

@@ -91,19 +91,21 @@ class Mixture(ReprMixin):
         return Prediction(namespace(experts).vecdot(state.hedge.weights, experts), state.scale, experts)
 
     def update(self, state: MixtureState, prediction: Prediction, outcome: Outcome) -> MixtureState:
-        xp, groups, dtype = namespace(state.means), outcome.groups, state.means.dtype
-        constants = _constants(xp, dtype, groups.shape[-1])
-        s, alpha = outcome.score[..., None], outcome.miss_rate[..., None]
+        xp, groups = namespace(state.means), outcome.groups
+        constants = _constants(xp, state.means.dtype, groups.shape[-1])
+        s, cover = outcome.score[..., None], -outcome.miss_rate[..., None]
+        miss = 1.0 + cover
         fresh = 1.0 - xp.minimum(state.rounds, 1.0)[..., None]
         began = 1.0 - fresh
 
         # Experts are judged by what they predicted at the ask. Rounds asked before the first score are judged by what
         # they predict now, and have no weight in AdaHedge.
-        now, started = _experts(state, groups), outcome.started
+        now = prediction.experts if outcome.current else _experts(state, groups)
+        started = outcome.started
         error = s - xp.where(started[..., None] > 0.0, prediction.experts, now)
-        push = xp.astype(error > 0.0, dtype) - alpha
+        push = xp.where(error > 0.0, miss, cover)
         # Multiples of the deviation move by the miss of what they predict now: late labels would make them oscillate.
-        multiples_step = (_DEVIATION_STEP * began) * (xp.astype(s > now[..., N : 2 * N], dtype) - alpha)
+        multiples_step = (_DEVIATION_STEP * began) * xp.where(s > now[..., N : 2 * N], miss, cover)
 
         center = (started * prediction.base + (1.0 - started) * state.means[..., -1])[..., None]
         distance = s - xp.concat([state.means, center, center], axis=-1)

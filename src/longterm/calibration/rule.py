@@ -36,8 +36,6 @@ from longterm.calibration.mixture import Mixture, append_zero
 from longterm.errors import InputError
 
 LARGEST_SCORE = 1e100
-_SLOWDOWN = 16.0
-"""Open rounds that halve the gain of the correction."""
 Base = NoBase | Tracker | Mixture
 
 
@@ -78,15 +76,15 @@ class Asked(NamedTuple):
         Base, scale and experts at the ask.
     groups : array (..., k)
         Groups of the round, 0 or 1.
-    spread, told : array (...)
-        Divisor of the correction while labels are late, and rounds told at the ask.
+    late, told : array (...)
+        1 + the other open rounds, and rounds told, at the ask.
     """
 
     threshold: Array
     shift: Array
     prediction: Prediction
     groups: Array
-    spread: Array
+    late: Array
     told: Array
 
 
@@ -177,12 +175,12 @@ class Calibration(ReprMixin):
         xp, told = namespace(state.miss_rate), state.told
         c = self._groups(state, groups)
         prediction = self.base.predict(state.base, c)
-        spread = 1.0 + open_rounds / _SLOWDOWN + 0.0 * told
-        shift = self._shift(state, c, spread)
+        late = 1.0 + open_rounds + 0.0 * told
+        shift = self._shift(state, c, late)
         threshold = prediction.base + prediction.scale * shift
         if isinstance(self.base, Mixture):
             threshold = xp.where(told < self._free, xp.inf, threshold)
-        return Asked(threshold, shift, prediction, c, spread, told)
+        return Asked(threshold, shift, prediction, c, late, told)
 
     def tell(self, state: CalibrationState, asked: Asked, score: Array) -> CalibrationState:
         """Return the state after the score of an asked round, which may come late and in any order.
@@ -202,19 +200,18 @@ class Calibration(ReprMixin):
             what = f"{score!r} is not a number of magnitude at most {largest:.3g}"
             round_number = int(np.min(np.asarray(state.told))) + 1
             raise InputError("score", what, "Give the score that was observed", round=round_number)
-        missed = xp.astype(s > asked.threshold, alpha.dtype)
-        residual = (missed - alpha) * xp.astype(s != asked.threshold, alpha.dtype)
-        outcome = Outcome(s, residual, asked.groups, alpha, xp.minimum(asked.told, 1.0))
+        residual = xp.where(s > asked.threshold, 1.0 - alpha, xp.where(s < asked.threshold, -alpha, 0.0))
+        outcome = Outcome(s, residual, asked.groups, alpha, xp.minimum(asked.told, 1.0), asked.told is state.told)
         return CalibrationState(
             alpha,
-            state.counts.add(residual, missed[..., None], asked.groups, alpha),
+            state.counts.add(residual[..., None], asked.groups, alpha),
             self.base.update(state.base, asked.prediction, outcome),
             self._evidence(state, asked, s, residual),
         )
 
-    def _shift(self, state: CalibrationState, groups: Array, spread: Array) -> Array:
+    def _shift(self, state: CalibrationState, groups: Array, late: Array) -> Array:
         assert self.correction is not None
-        return self.correction(state.counts, groups, state.miss_rate, spread)
+        return self.correction(state.counts, groups, state.miss_rate, late)
 
     def _groups(self, state: CalibrationState, groups: Array) -> Array:
         xp = namespace(state.miss_rate)
@@ -248,13 +245,14 @@ class Calibration(ReprMixin):
             position = score
             if self._has_position:
                 # In a free round the sum falls from where it is.
-                position = self.correction.inverse(z, asked.told, asked.spread)  # type: ignore[union-attr]
+                position = self.correction.inverse(z, asked.told, asked.late)  # type: ignore[union-attr]
                 if isinstance(self.base, Mixture):
                     position = xp.where(free, state.counts.excess(state.miss_rate)[..., 0], position)
             lowest, highest = xp.minimum(old.lowest, position), xp.maximum(old.highest, position)
             return Evidence(lowest, highest, old.loss, old.squares, late)
         # The potential grows by r·(correction now), which is r·(correction at the ask) plus the change in between.
-        now = self._shift(state, asked.groups, xp.ones_like(asked.spread))
+        on_time = asked.told is state.told and isinstance(asked.late, np.generic) and asked.late == 1.0
+        now = asked.shift if on_time else self._shift(state, asked.groups, xp.ones_like(asked.late))
         ask, pinball = asked.shift, xp.maximum((1.0 - state.miss_rate) * z, -state.miss_rate * z)
         if isinstance(self.base, Mixture):
             ask, pinball = xp.where(free, 0.0, ask), xp.where(free, 0.0, pinball)

@@ -137,13 +137,19 @@ class LinearBelief(NamedTuple):
         """Return the deviations of the K mean outcomes at x, in units of the noise's deviation."""
         return np.sqrt(np.maximum(np.diagonal(self.spread(x)), 0.0))
 
-    def updated(self, x: FloatArray, action: int, outcomes: FloatArray) -> LinearBelief:
-        """Return the belief after outcomes (outputs,) of one action at x."""
+    def variance(self, x: FloatArray, action: int) -> float:
+        """Return the variance of one action's mean outcome at x, in units of the noise's variance."""
+        features = self.mean.shape[2]
+        part, x = slice(action * features, (action + 1) * features), x / self.scale
+        return float(x @ self.covariance[part, part] @ x)
+
+    def updated(self, x: FloatArray, action: int, outcomes: FloatArray, variance: float = 1.0) -> LinearBelief:
+        """Return the belief after outcomes (outputs,) of one action at x with this multiple of the noise's variance."""
         belief = self.rescaled(x)
         outputs, actions, features = belief.mean.shape
         x, start = x / belief.scale, action * features
         direction = belief.covariance[:, start : start + features] @ x
-        scale = 1.0 + float(x @ direction[start : start + features])
+        scale = variance + float(x @ direction[start : start + features])
         error = outcomes - belief.mean[:, action] @ x
         step = (error / scale)[:, None] * direction
         return belief._replace(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
@@ -19,39 +20,59 @@ SHARED_LEVEL = 1.0
 """The prior deviation of the level that all actions share: rewards are in [0, 1]."""
 LARGEST_LOG_RATIO = 12.0
 _ONE = np.ones(1)
-LARGEST_RATIO = 5.0
-"""A single request counts at most so much in the mean of realised over predicted costs."""
+LARGEST_RATIO, RATIO, RATIO_WEIGHT = 5.0, 1.1, 20.0
+"""The largest ratio of realised to predicted costs that counts, the first guess of their mean, and its weight."""
+VARIANCE, VARIANCE_WEIGHT, LEAST_VARIANCE = 0.2, 5.0, 0.1
+"""The first guess of the variance of rewards (answers are right or wrong), its weight, the least multiple of noise²."""
+MEMORY = 500.0
+"""The number of terms that running means remember."""
+NOISY = 1.5
+"""Actions whose rewards deviate by more than this multiple of the noise are explored more, up to twice as much."""
 
 
-class CostRatios(NamedTuple):
-    """The mean of realised over predicted costs, which corrects for the skewness of costs."""
+class RunningMeans(NamedTuple):
+    """Means of recent numbers, one for each place. Old numbers are forgotten after about 500."""
 
     total: FloatArray
-    """The sum of the ratios, shape (m,)."""
+    """The sums, shape (n,)."""
     weight: FloatArray
-    """The number of ratios, shape (m,)."""
+    """The numbers of terms, shape (n,)."""
 
     @classmethod
-    def prior(cls, budgets: int) -> CostRatios:
-        """Return a first guess with the weight of 20 requests."""
-        return cls(np.full(budgets, 22.0), np.full(budgets, 20.0))
+    def prior(cls, size: int, mean: float, weight: float) -> RunningMeans:
+        """Return a first guess with the weight of so many terms."""
+        return cls(np.full(size, mean * weight), np.full(size, weight))
 
     @property
     def mean(self) -> FloatArray:
-        """The correction factor of each budget."""
+        """The means."""
         return self.total / self.weight
 
-    def updated(self, ratio: FloatArray) -> CostRatios:
-        """Return the ratios after one more request; old requests are forgotten after about 500."""
-        keep = 1.0 - (self.weight >= 500.0) / 500.0
-        return CostRatios(keep * self.total + np.minimum(ratio, LARGEST_RATIO), keep * self.weight + 1.0)
+    def updated(self, number: FloatArray | float, place: int | slice) -> RunningMeans:
+        """Return the means after one more term at one place, or at all."""
+        total, weight = self.total.copy(), self.weight.copy()
+        keep = 1.0 - (weight[place] >= MEMORY) / MEMORY
+        total[place], weight[place] = keep * total[place] + number, keep * weight[place] + 1.0
+        return RunningMeans(total, weight)
+
+    def extended(self, mean: float, weight: float) -> RunningMeans:
+        """Return the means with one more place."""
+        return RunningMeans(np.append(self.total, mean * weight), np.append(self.weight, weight))
+
+    def require_sound(self) -> None:
+        """Raise a ValueError unless means from storage can be used."""
+        if not (self.total.min() > 0 and self.weight.min() > 0 and max(self.total.max(), self.weight.max()) < np.inf):
+            raise ValueError("a running mean is not positive")
 
 
 class LinearState(NamedTuple):
-    """The belief of a linear primal, the correction of its cost predictions, and recent requests."""
+    """The belief of a linear primal, what corrects it, and recent requests."""
 
     belief: LinearBelief
-    ratios: CostRatios
+    ratios: RunningMeans
+    """Realised over predicted costs of each budget, which corrects for the skewness of costs."""
+    variances: RunningMeans
+    """The variance of each action's rewards about their predictions, in units of noise²."""
     recent: RecentRequests
 
 
@@ -69,6 +90,7 @@ class _Linear(Primal[LinearState]):
     level_scale: float | None = None
     drift: float = 0.0
     learn_costs: bool = False
+    learn_noise: bool = False
     window: int = 0
 
     def __post_init__(self) -> None:
@@ -101,14 +123,21 @@ class _Linear(Primal[LinearState]):
                 "Give a belief from a problem with the same actions, features and budgets",
             )
         recent = RecentRequests.empty(self.window, self.features + self.actions if self.window else 0)
-        return LinearState(belief._replace(round=np.int64(1)), CostRatios.prior(setting.resources), recent)
+        ratios = RunningMeans.prior(setting.resources, RATIO, RATIO_WEIGHT)
+        variances = RunningMeans.prior(self.actions, self._first_variance, VARIANCE_WEIGHT)
+        return LinearState(belief._replace(round=np.int64(1)), ratios, variances, recent)
+
+    @property
+    def _first_variance(self) -> float:
+        return VARIANCE / self.noise**2
 
     def extended(self, state: LinearState) -> LinearState:
         recent = state.recent.extended() if self.window else state.recent
-        return state._replace(belief=state.belief.extended(), recent=recent)
+        variances = state.variances.extended(self._first_variance, VARIANCE_WEIGHT)
+        return state._replace(belief=state.belief.extended(), variances=variances, recent=recent)
 
     def learn(self, state: LinearState, choice: OpenChoice, outcomes: ActionOutcomes, setting: Setting) -> LinearState:
-        x, ratios = self._features(choice.context), state.ratios
+        x, ratios, variances = self._features(choice.context), state.ratios, state.variances
         belief = state.belief.rescaled(x).drifted((self.drift / self.noise) ** 2, choice.round)
         for action in outcomes.seen.nonzero()[0].tolist():
             costs = outcomes.costs[action]
@@ -116,12 +145,21 @@ class _Linear(Primal[LinearState]):
                 announced = None if choice.counted is None else choice.counted[action] / setting.unit
                 predicted = belief.mean[1:, action] @ (x / belief.scale)
                 costs, ratio = _log_ratio(np.abs(costs), announced, predicted)
-                ratios = ratios if ratio is None else ratios.updated(ratio)
-            belief = belief.updated(x, action, np.concatenate((outcomes.rewards[action : action + 1], costs)))
+                if ratio is not None:
+                    ratios = ratios.updated(np.minimum(ratio, LARGEST_RATIO), slice(None))
+            variance = 1.0
+            if self.learn_noise:
+                # The residual before the update times that after it has the variance as its mean.
+                variance = max(float(variances.total[action] / variances.weight[action]), LEAST_VARIANCE)
+                error = float(outcomes.rewards[action] - belief.mean[0, action] @ (x / belief.scale)) / self.noise
+                square = error**2 * variance / (variance + belief.variance(x, action))
+                variances = variances.updated(square, action)
+            numbers = np.concatenate((outcomes.rewards[action : action + 1], costs))
+            belief = belief.updated(x, action, numbers, variance)
         recent = state.recent
         if self.window and choice.counted is not None:
             recent = recent.added(choice.context, choice.counted[:, 0] / setting.unit[0])
-        return LinearState(belief, ratios, recent)
+        return LinearState(belief, ratios, variances, recent)
 
     def predict_recent(self, state: LinearState, request: Request) -> Prediction:
         if not self.window or request.costs is None:
@@ -209,6 +247,9 @@ class ThompsonSampling(_Linear):
     learn_costs : bool
         Take announced costs as a prior: the logarithm of paid/announced is learned with the same features, and expected
         costs are used in place of announced ones.
+    learn_noise : bool
+        Learn the deviation of each action's rewards; it begins at 0.45. `noise` then is the unit of the prior only, and
+        `factor` is up to twice as large for actions whose rewards deviate by more than 1.5 times `noise`.
     window : int
         The number of settled requests to remember, for `PlannedPrice`.
 
@@ -234,11 +275,17 @@ class ThompsonSampling(_Linear):
         noise = rng.standard_normal((self.draws, self.actions))
         scale = self.factor * self.noise
         if scale > 0:
-            payoff = payoff + scale * (noise @ covariance_root(belief.spread(x)).T)
+            draws = scale * (noise @ covariance_root(belief.spread(x)).T)
+            payoff = payoff + (draws * self._caution(state) if self.learn_noise else draws)
             wins = np.bincount(payoff.argmax(axis=1), minlength=self.actions) / self.draws
         else:
             wins = np.bincount([payoff.argmax()], minlength=self.actions).astype(np.float64)
         return self._explored(wins, request)
+
+    def _caution(self, state: LinearState) -> list[float]:
+        """Return the multiples of the factor for each action: 2 for noisy rewards, which mislead easily, else 1."""
+        means = zip(state.variances.total.tolist(), state.variances.weight.tolist(), strict=True)
+        return [min(max(math.sqrt(total / weight) / NOISY, 1.0), 2.0) for total, weight in means]
 
 
 @dataclass(frozen=True)
@@ -276,17 +323,12 @@ class LinearUCB(_Linear):
         The weight of forced exploration: with probability `exploration`/√t any allowed action is played.
     prior : LinearBelief, optional
         A belief from another stream, or after labels, in place of the default prior.
-    level_scale : float, optional
-        The prior deviation of each action's level. If it is given, a constant is added to the features. All actions
-        share a vague level, so that a new action is expected to be like the others.
-    drift : float
-        The deviation by which each level moves from one request to the next. Actions that are not played become
-        uncertain again and are tried again.
-    learn_costs : bool
-        Take announced costs as a prior: the logarithm of paid/announced is learned with the same features, and expected
-        costs are used in place of announced ones.
+    level_scale, drift : float, optional
+        As in `ThompsonSampling`.
+    learn_costs, learn_noise : bool
+        As in `ThompsonSampling`.
     window : int
-        The number of settled requests to remember, for `PlannedPrice`.
+        As in `ThompsonSampling`.
     width : float
         β. The theorem's is `theory_width`; about 1 does better in practice.
     """

@@ -5,25 +5,9 @@ Round t, after the request is seen:
     λ_t from the dual;  p_t from the primal, for payoffs r(a) − ⟨λ_t, σĉ(a)⟩, over the affordable actions;  a_t ~ p_t;
     the primal learns its payoff *at λ_t*;  the dual gets σ(ĉ_t(a_t) − ρ).
 
-**Theorem** (Castiglioni, Celli and Kroer 2022; Slivkins et al. 2024; derived again in docs/guides/decisions.md). Let
-E_P and E_D be the regrets of the two, valid after every round. Let rewards be in [0, 1], all budgets caps, one action
-free of cost and M = 1/ρ. Then
-
-    i.i.d. requests:       E reward ≥ T·opt − (1/ρ + E_P + E_D)
-    any fixed sequence:    E reward ≥ ρ·(reward of any fixed mixture) − (1/ρ + E_P + E_D)
-
-where opt is the best mixture (or policy) that keeps the budget on average.
-
-*Proof.* Let 1 … τ be the rounds before the first in which something is not affordable. Primal: Σ_{t≤τ} r_t(a_t) ≥
-Σ_{t≤τ} [r_t(ξ) − ⟨λ_t, ĉ_t(ξ) − ρ⟩] + Σ_{t≤τ} ⟨λ_t, ĉ_t(a_t) − ρ⟩ − E_P for each ξ. Dual: the second sum is at least
-max_λ ⟨λ, Σ_{t≤τ} (ĉ_t − ρ)⟩ − E_D. If τ < T some budget has less than 1 left, so λ = e_i/ρ gives at least (ρT − 1 −
-ρτ)/ρ = T − τ − 1/ρ. If τ = T take λ = 0. i.i.d.: ξ = the optimal mixture has E ĉ(ξ) ≤ ρ, and (r_t, c_t) is
-independent of λ_t and of {t ≤ τ}. So the first sum is at least E[τ]·opt in expectation, and opt ≤ 1 pays for T − τ.
-Any sequence: mix ξ with the free action, ρ and 1 − ρ. Then ĉ ≤ ρ in every round, the first sum is at least ρ Σ_{t≤τ}
-r_t(ξ), and T − τ ≥ ρ Σ_{t>τ} r_t(ξ). ∎ Expectations need no concentration.
-
-Without stopping, with floors, or without a free action: M = 2/s with s the Slater margin (`slater`). By the same lines,
-in expectation, reward ≥ T·opt − E and the violation of each budget is ≤ s·E in units of the rules, E = E_P + E_D.
+`PrimalDual.bound` evaluates the theorem of docs/proofs/decisions.md, which has the proof (Castiglioni, Celli and Kroer
+2022; Slivkins et al. 2024). With regrets E_P and E_D of the two, caps only, a free action and M = 1/ρ, the expected
+reward is at least T·opt − (1/ρ + E_P + E_D) for i.i.d. requests.
 """
 
 from __future__ import annotations
@@ -343,7 +327,7 @@ class PrimalDual:
     def bound(
         self, sequence: Literal["iid", "any"] = "iid", *, known_costs: bool = True, total_delay: float = 0.0
     ) -> DecisionBound:
-        """Evaluate the theorem of this module for rewards in [0, 1].
+        """Evaluate the theorem for rewards in [0, 1].
 
         Parameters
         ----------

@@ -216,11 +216,6 @@ class Router:
             ceiling. Name the models in the same order in each; new ones come last.
         **options
             Further arguments of the chooser: expire_after, max_age, max_in_flight; with a database name, durability.
-
-        Returns
-        -------
-        Router
-            The router.
         """
         if not models:
             raise InputError("models", "there is none", "Give names and prices")
@@ -238,6 +233,7 @@ class Router:
             level_scale=LEVEL_SCALE,
             drift=DRIFT,
             learn_costs=True,
+            learn_noise=True,
             window=WINDOW,
             factor=FACTOR,
             draws=DRAWS,
@@ -284,11 +280,6 @@ class Router:
             The largest cost of this request for some models.
         key : str, optional
             An idempotency key, as for `Chooser.act`.
-
-        Returns
-        -------
-        Route
-            The model and the choice.
         """
         expected, most = self._announced(costs, bounds)
         allowed = None

@@ -8,11 +8,8 @@ Multipliers μ ≥ 0 of the cap and ν ≥ 0 of the floor enter as one *price of
 
     Lagrangian   Σ (v_t − π c_t) x_t + μ · budget − ν · floor,
 
-so the best x_t is 1 where v_t ≥ π c_t. In a second-price auction c_t is the market price. Bidding v_t/π wins exactly
-the auctions with c_t ≤ v_t/π. Of μ and ν at least one is 0 at the optimum (lower both by the same: π stays, the dual
-falls by (budget − floor) each). So the dual is a function of π alone, and with ρ = budget/T, ℓ = floor/T,
-
-    D(π) = E[v − π c]₊ + ρ [π − κ]₊ − ℓ [κ − π]₊.
+so the best x_t is 1 where v_t ≥ π c_t: in a second-price auction, bid v_t/π. With ρ = budget/T and ℓ = floor/T the
+dual is a function of π alone, which docs/proofs/pacing.md derives.
 
 One mirror step per request on −paid_t · π + (the rest of D, unchanged) has the closed form
 

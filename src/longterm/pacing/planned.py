@@ -15,11 +15,6 @@ expected from now on, itself included,
 m_t is the mean of S_1 over the requests so far and over the history, which counts as `history_days` days (here one) of
 T requests with the mean value v̄.
 
-Why: let prices be those of the histogram, whatever the values do, and π_1 the right price, Σ S_1(v_t) = budget. With
-the plan τ_t = S_1(v_t), E[paid_t − τ_t] = 0 at π_1 *for every request*, not only on the average of a day: each
-D_t(π) = E[v_t − π c]₊ + π τ_t has its minimum there. Poor requests in the morning do not move the price. If π_1 or the
-history is wrong, the factor remaining/((T − t + 1) m_t) passes on the money that was not spent.
-
 Needs: the horizon; past prices; the value of every request, also in `settle`. Guarantees: the cap, always. There is no
 regret bound for this plan. It expects the rest of the day to be worth what the history and today were. Targets that
 change with the request are not new: Jiang, Li and Zhang (arXiv 2012.06961) and Balseiro, Kumar, Mirrokni, Sivan and

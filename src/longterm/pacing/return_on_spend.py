@@ -17,11 +17,7 @@ Bids are cut to `largest_bid` and to the money left.
 αv̄e^{αp̄}) + (e−1)αv̄T)/λ_1]. (ii) i.i.d. requests, second price, no cap on bids in the way, `joint`: OPT − E value
 ≤ (λ_1/α + 2αḡv̄T)/(1 − αḡ), and with a budget (v̄/ρ)²/(2η) + ηTp̄²/2 + p̄v̄/ρ more.
 
-*Proof.* (i) The sum is (1/α) ln(λ_{T+1}/λ_1), exactly. A win pays at most v(1 + 1/λ), so g ≥ −v/λ and λ_{t+1} ≤ λ_t
-e^{αv̄/λ_t}: at most λ_t + (e−1)αv̄ where λ_t ≥ αv̄, and at most αv̄ e^{αp̄} where λ_t < αv̄, because g ≥ −p̄.
-(Min-pacing bids at most v(1 + 1/λ) too.) (ii) v x = L_t(λ_t, μ_t) − λ_t g_t − μ_t(ρ − paid_t) and E L_t ≥ OPT/T by
-weak duality. From e^{−y} ≤ 1 − y + y², λ_t g_t ≤ (λ_t − λ_{t+1})/α + αλ_t g_t²; where g < 0, λ_t|g_t| ≤ v̄; so Σλ_t
-g_t² ≤ ḡ(Σλ_t g_t + 2Tv̄), and (1 − αḡ) Σλ_t g_t ≤ λ_1/α + 2αḡv̄T. The budget's part is that of docs/proofs/pacing.md. ∎
+The proof is in docs/proofs/pacing.md.
 
 `guarded` bids less. It keeps (i) with 0 and has no regret theorem: with a strict target none is possible without slack
 (Vaze and Sinha 2025).

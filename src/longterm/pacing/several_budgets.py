@@ -9,10 +9,8 @@ A request offers actions with rewards f(a) and consumptions b(a) ∈ R^m. With p
 dual of max Σ f + T·R(Σ b/T). Budgets are scaled to ρ_j = 1. (Balseiro, Lu and Mirrokni 2020, 2021; derived again.)
 
 **Theorem** (no regulariser, i.i.d., f ≤ f̄, b_j ≤ b̄ρ_j with b̄ ≥ 1, μ_1 = 0): T·opt − E reward ≤ f̄b̄ + f̄²/(2η) + ηTm
-b̄²/2; the default η = f̄/(b̄√(mT)) gives f̄b̄(1 + √(mT)). *Proof.* Let τ be the last round in which everything
-fits. Given the past E f(x̃_t) = D(μ_t) − μ_t·E(ρ − b), and D ≥ opt. The steps give Σ_{t≤τ} (μ_t − μ)·(ρ − b_t) ≤
-‖μ‖²/(2η) + ηTmb̄²/2 for every μ ≥ 0. If τ < T some j has Σ_{t≤τ} b_j > T − b̄ (units of ρ_j): take μ = f̄e_j, then
-Σ μ·(ρ − b) ≤ f̄(τ − T + b̄), and (T − τ)f̄ is the most that the rest could bring. Else μ = 0. ∎
+b̄²/2; the default η = f̄/(b̄√(mT)) gives f̄b̄(1 + √(mT)). The proof is in
+docs/proofs/pacing.md.
 """
 
 from __future__ import annotations

@@ -45,6 +45,7 @@ def serve(
         raise InputError("port", f"{port} is not a port", "Give a number from 1 to 65535")
     uvicorn = import_optional("uvicorn", "longterm serve needs uvicorn and FastAPI", "server,metrics")
     from longterm.server.app import HISTORY_STEP, SETTINGS
+    from longterm.server.protocol import PromptProtocol
 
     read_service(path).close()  # so that mistakes are reported once, before workers start
     os.environ[SETTINGS] = os.fspath(Path(path).absolute())
@@ -56,7 +57,7 @@ def serve(
         host=host,
         port=port,
         workers=workers,
-        http="longterm.server.protocol:PromptProtocol",
+        http=PromptProtocol,
         access_log=False,
         server_header=False,
         log_level="warning",

@@ -65,10 +65,10 @@ class _IntervalsCopy(SmallCopy[Intervals, Interval]):
 
     def decode_round(self, row: RoundRow) -> Interval:
         lower, upper, center, groups, asked = json.loads(row.content)
-        threshold, shift, (base, scale, experts), indicators, spread, told = asked
+        threshold, shift, (base, scale, experts), indicators, late, told = asked
         _require(all(isinstance(limit, float) for limit in (lower, upper, center)), "the limits are not numbers")
         prediction = Prediction(*map(np.asarray, (base, scale, experts)))
-        parts = map(np.asarray, (indicators, spread, told))
+        parts = map(np.asarray, (indicators, late, told))
         whole = Asked(np.asarray(threshold), np.asarray(shift), prediction, *parts)
         return Interval(lower, upper, center, tuple(groups), row.number, whole)
 

@@ -1,0 +1,79 @@
+"""Multipliers for JAX training loops, in the manner of Optax: a pair of pure functions (extra `optax`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from longterm.compat import multipliers as rules
+
+
+class Multipliers(NamedTuple):
+    """The functions of `multipliers`, to be used under `jax.jit`.
+
+    Attributes
+    ----------
+    init : callable
+        `init(dtype=None)` returns the state.
+    penalty : callable
+        `penalty(state, violations, indices=None)` returns ⟨λ, violations⟩ to add to the loss.
+    update : callable
+        `update(violations, state, indices=None)` returns the next state; arguments in Optax's order.
+    """
+
+    init: Callable[..., rules.DualState]
+    penalty: Callable[..., jax.Array]
+    update: Callable[..., rules.DualState]
+
+
+def multipliers(
+    constraints: int, rule: rules.Rule | None = None, *, equality: bool | Sequence[bool] = False
+) -> Multipliers:
+    """Return functions for the multipliers of a training loop.
+
+    Parameters
+    ----------
+    constraints, rule, equality
+        As for `longterm.compat.torch.Multipliers`.
+
+    Examples
+    --------
+    Minimise (x − 2)² subject to x ≤ 1. The multiplier is 2.
+
+    >>> import jax
+    >>> from longterm.compat.optax import multipliers
+    >>> duals = multipliers(1)
+    >>> @jax.jit
+    ... def step(x, dual):
+    ...     gradient = jax.grad(lambda x: ((x - 2) ** 2).sum() + duals.penalty(dual, x - 1))(x)
+    ...     return x - 0.05 * gradient, duals.update(x - 1, dual)
+    >>> x, dual = jax.numpy.zeros(1), duals.init()
+    >>> for _ in range(2000):
+    ...     x, dual = step(x, dual)
+    >>> bool(abs(x[0] - 1) < 0.01), bool(abs(dual.multiplier[0] - 2) < 0.05)
+    (True, True)
+    """
+    chosen: rules.Rule = rules.Adaptive() if rule is None else rule
+    rules.require_arguments(constraints, chosen, bool(np.any(equality)))
+    kinds = np.broadcast_to(np.asarray(equality, dtype=bool), (constraints,))
+
+    def init(dtype: Any = None) -> rules.DualState:
+        return rules.init(jnp.zeros(constraints, dtype=dtype), chosen)
+
+    def penalty(state: rules.DualState, violations: jax.Array, indices: Any = None) -> jax.Array:
+        values = state.multiplier if indices is None else state.multiplier[indices]
+        rules.require_shape(violations, values)
+        return jnp.sum(jax.lax.stop_gradient(values) * violations)
+
+    def update(violations: jax.Array, state: rules.DualState, indices: Any = None) -> rules.DualState:
+        where = slice(None) if indices is None else indices
+        part = rules.DualState(*(values[where] for values in state))
+        rules.require_shape(violations, part.multiplier)
+        new = rules.update(chosen, part, violations.astype(part.multiplier.dtype), jnp.asarray(kinds)[where])
+        return rules.DualState(*(old.at[where].set(one) for old, one in zip(state, new, strict=True)))
+
+    return Multipliers(init, penalty, update)

@@ -1,0 +1,108 @@
+"""Multipliers for PyTorch training loops (extra `torch`)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from longterm.compat import multipliers as rules
+from longterm.errors import InputError, NonFiniteError
+
+_FEW = 8
+
+
+class Multipliers(torch.nn.Module):  # type: ignore[misc]
+    """Lagrange multipliers as a module: add `penalty` to the loss, and call `update` after the optimiser's step.
+
+    Parameters
+    ----------
+    constraints : int
+        Number m of constraints, or of samples where each has its own multiplier.
+    rule : Rule, optional
+        A rule of `longterm.compat.multipliers`. Left out: `Adaptive`, which has no step size to tune.
+    equality : bool or sequence of m bool
+        True for constraints g = 0, False for g ≤ 0.
+    device, dtype : optional
+        Of the multipliers; `to` and `load_state_dict` work as for every module.
+
+    Examples
+    --------
+    Minimise (x − 2)² subject to x ≤ 1. The multiplier is 2.
+
+    >>> import torch
+    >>> from longterm.compat.torch import Multipliers
+    >>> x = torch.zeros(1, requires_grad=True)
+    >>> optimiser, multipliers = torch.optim.SGD([x], lr=0.05), Multipliers(1)
+    >>> for _ in range(2000):
+    ...     violations = x - 1
+    ...     loss = ((x - 2) ** 2).sum() + multipliers.penalty(violations)
+    ...     optimiser.zero_grad()
+    ...     loss.backward()
+    ...     optimiser.step()
+    ...     multipliers.update(violations)
+    >>> bool(abs(x.item() - 1) < 0.01), bool(abs(multipliers.values.item() - 2) < 0.05)
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        constraints: int,
+        rule: rules.Rule | None = None,
+        *,
+        equality: bool | Sequence[bool] = False,
+        device: Any = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        self.rule: rules.Rule = rules.Adaptive() if rule is None else rule
+        kinds = torch.as_tensor(equality, device="cpu")
+        if kinds.dtype != torch.bool or kinds.ndim > 1 or kinds.numel() not in (1, constraints):
+            raise InputError("equality", f"{equality!r} does not fit", f"Give True, False or {constraints} of them")
+        rules.require_arguments(constraints, self.rule, bool(kinds.any()))
+        self.register_buffer("equality", kinds.expand(constraints).clone().to(device))
+        zeros = torch.zeros(constraints, device=device, dtype=dtype)
+        self.register_buffer("state", torch.stack(list(rules.init(zeros, self.rule))))
+
+    @property
+    def values(self) -> torch.Tensor:
+        """The multipliers λ (m,)."""
+        return self.state[0]
+
+    def penalty(self, violations: torch.Tensor, indices: torch.Tensor | None = None) -> torch.Tensor:
+        """Return ⟨λ, violations⟩ to add to the loss. Gradients flow to the violations only.
+
+        Parameters
+        ----------
+        violations : tensor (m,)
+            g_j at the present parameters, on this minibatch.
+        indices : tensor of integers, optional
+            Samples, or constraints, that the violations belong to; each at most once. Left out: all.
+        """
+        values = self.values if indices is None else self.values[indices]
+        rules.require_shape(violations, values)
+        return values.clone() @ violations
+
+    def update(self, violations: torch.Tensor, indices: torch.Tensor | None = None) -> None:
+        """Move the multipliers by the violations; arguments as for `penalty`.
+
+        Up to 8 violations on the CPU are checked to be finite. A check of more would make a GPU wait.
+        """
+        state, equality = self.state, self.equality
+        measured = violations.detach().to(state.dtype)
+        where = slice(None) if indices is None else indices
+        part, kinds = state[:, where], equality[where]
+        rules.require_shape(violations, part[0])
+        if state.device.type == "cpu" and measured.numel() <= _FEW and not torch.compiler.is_compiling():
+            # A few floats take a tenth of the time of small tensors.
+            given = measured.tolist()
+            if not all(map(math.isfinite, given)):
+                raise NonFiniteError("violations", f"{given!r} holds NaN or an infinity", "Check this minibatch")
+            rows = zip(part.T.tolist(), given, kinds.tolist(), strict=True)
+            after = [rules.update(self.rule, rules.DualState(*row), g, kind) for row, g, kind in rows]
+            state[:, where] = torch.tensor(after, dtype=state.dtype).T
+            return
+        for row, new in zip(state, rules.update(self.rule, rules.DualState(*part), measured, kinds), strict=True):
+            row[where] = new
