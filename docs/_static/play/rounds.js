@@ -88,7 +88,7 @@ function adaptMLProd(count) {
 
 /** Hedged cuts with its defaults: experts with four step sizes and one with steps 1/(σt), cut by the known g. */
 function hedgedCuts() {
-  const factors = [0.5, 0.125, 0.03125, 0.0078125, 0], curved = 4, mostCuts = 30, tolerance = 0.02;
+  const factors = [0.5, 0.125, 0.03125, 0.0078125, 0], curved = 4, mostCuts = 30, tolerance = 0.005;
   const { diameter, sigma, limit } = PROBLEM, meta = adaptMLProd(factors.length);
   const normal = [1, 0];
   let x = [0, 0], t = 1, sum = 0, experts = factors.map(() => [0, 0]);
@@ -121,7 +121,7 @@ function hedgedCuts() {
       let hadExcess = points.map((y) => excessOf(y) > 0);
       let outside = points.map((y) => add(y, normal, -excessOf(y)));
       let inside = outside.map(projectDisc);
-      const needed = () => weights.reduce((all, p, k) => all + p * excessOf(inside[k]), 0) > tolerance * diameter / t;
+      const needed = () => weights.reduce((all, p, k) => all + p * excessOf(inside[k]), 0) > tolerance * diameter / Math.sqrt(t);
       for (let cut = 1; cut < mostCuts && needed(); cut += 1) {
         const before = inside;
         const next = inside.map((y, k) => {
