@@ -1,5 +1,6 @@
 import gc
 import os
+import sys
 from collections.abc import Generator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -75,3 +76,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     kept = {item for of_one in cases.values() for item in (of_one[0], of_one[-1])}
     config.hook.pytest_deselected(items=[item for item in items if item not in kept])
     items[:] = [item for item in items if item in kept]
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    """Close what a test has drawn: pyplot warns about more than twenty open figures."""
+    yield
+    if pyplot := sys.modules.get("matplotlib.pyplot"):
+        pyplot.close("all")

@@ -239,7 +239,7 @@ requests = st.lists(
 @given(requests=requests, credit=st.floats(0, 0.1))
 def test_the_exact_bill_of_the_defaults_is_never_above_the_ceiling(requests, credit):
     """Costs up to their bounds, late outcomes, prices that change, models that come and go: the exact sum."""
-    ceiling = 12e-4  # the bound of the cheapest model, so that it always fits
+    ceiling = 12 * MODELS["small"]  # the bound of the cheapest model, so that it always fits
     router = Router.for_models(MODELS, per_request=ceiling, credit=credit, features=1)
     due, spent = [], Fraction(0)
     for t, (x, share, late, event) in enumerate(requests, start=1):

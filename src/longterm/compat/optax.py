@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from longterm.compat import multipliers as rules
+from longterm.errors import missing_extra
+
+try:
+    import jax
+    import jax.numpy as jnp
+except ImportError as error:
+    raise missing_extra("longterm.compat.optax needs JAX", "optax") from error
 
 
 class Multipliers(NamedTuple):

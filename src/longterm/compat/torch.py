@@ -6,9 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import torch
-
 from longterm.compat import multipliers as rules
+from longterm.errors import missing_extra
+
+try:
+    import torch
+except ImportError as error:
+    raise missing_extra("longterm.compat.torch needs PyTorch", "torch") from error
 from longterm.errors import InputError, NonFiniteError
 
 _FEW = 8
