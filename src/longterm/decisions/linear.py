@@ -267,8 +267,7 @@ class LinearUCB(_Linear):
         E_P ≤ 2β(1 + M·[costs learned]) Σ e_t + δT·range,   Σ e_t ≤ noise √(2 K d T max(1, p²/noise²) ln(1 + T
         p²/(K d noise²))).
 
-    *Proof.* On the event the payoff's optimism makes the regret of a round at most 2β(1+M)e_t. Then Cauchy–Schwarz and
-    Σ min(e²/noise², 1)·… ≤ 2 ln det. The union is over K regressions of m + 1 outcomes. ∎
+    The proof is in docs/proofs/decisions.md.
 
     Parameters
     ----------
@@ -282,11 +281,7 @@ class LinearUCB(_Linear):
         The weight of forced exploration: with probability `exploration`/√t any allowed action is played.
     prior : LinearBelief, optional
         A belief from another stream, or after labels, in place of the default prior.
-    level_scale, drift : float, optional
-        As in `ThompsonSampling`.
-    learn_costs, learn_noise : bool
-        As in `ThompsonSampling`.
-    window : int
+    level_scale, drift, learn_costs, learn_noise, window : float, bool, int
         As in `ThompsonSampling`.
     width : float
         β. The theorem's is `theory_width`; about 1 does better in practice.
