@@ -17,14 +17,14 @@ Not promised: feasibility in a single round.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
 from longterm._arrays import Array, clamp_min, namespace, scale_rows
 from longterm._validate import Hyper
+from longterm.learners.base import DualState, Variants
 from longterm.learners.duals import Duals, OneForTheMaximum, OnePerConstraint
 from longterm.learners.feedback import Feedback
 from longterm.learners.feedback_check import OnBrokenBound
@@ -39,16 +39,8 @@ from longterm.theory.penalties import QUADRATIC, Penalty, penalised_lemma_5
 from longterm.theory.schedules import ConvexSchedule, Schedule, StronglyConvexSchedule
 
 
-class AOGDState(NamedTuple):
-    """The state (t, x_t, λ_t)."""
-
-    round: Array
-    x: Array
-    multiplier: Array
-
-
 @dataclass(frozen=True, eq=False)
-class AOGD(ScheduledLearner[AOGDState]):
+class AOGD(ScheduledLearner[DualState]):
     """A-OGD on an enclosing set with a schedule.
 
     Parameters
@@ -80,11 +72,11 @@ class AOGD(ScheduledLearner[AOGDState]):
     penalty: Penalty = QUADRATIC
     duals: Duals = field(default_factory=OneForTheMaximum)
 
-    name: ClassVar[str] = "aogd"
-    title: ClassVar[str] = "A-OGD"
-    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(T^max(β, 1−β))", SIGNED: "O(T^(1−β/2))"}
-    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"steps": "strongly convex"}, {"penalty": 0.3})
-    drifting: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
+    name = "aogd"
+    title = "A-OGD"
+    promises = {REGRET: "O(T^max(β, 1−β))", SIGNED: "O(T^(1−β/2))"}
+    variants: ClassVar[Variants] = ({}, {"steps": "strongly convex"}, {"penalty": 0.3})
+    drifting: ClassVar[Variants] = ({},)
 
     @classmethod
     def for_problem(
@@ -163,15 +155,15 @@ class AOGD(ScheduledLearner[AOGDState]):
         bound = paper.theorem_1_as_printed(problem.constants, rounds, self.schedule.beta)
         return {REGRET: bound.regret, SIGNED: bound.violation}
 
-    def first_state(self, t: Array, x: Array) -> AOGDState:
-        return AOGDState(t, x, namespace(x).zeros((*x.shape[:-1], *self.duals.shape), dtype=x.dtype))
+    def first_state(self, t: Array, x: Array) -> DualState:
+        return DualState(t, x, namespace(x).zeros((*x.shape[:-1], *self.duals.shape), dtype=x.dtype))
 
-    def update(self, state: AOGDState, feedback: Feedback) -> AOGDState:
+    def update(self, state: DualState, feedback: Feedback) -> DualState:
         theta, eta, mu = self.schedule.at(state.round, state.x)
         expand = self.duals.expand
         descent = feedback.loss_gradient + self.duals.pullback(feedback, state.multiplier)
         ascent = self.duals.values(feedback) - expand(theta) * self.penalty.derivative(state.multiplier)
-        return AOGDState(
+        return DualState(
             round=state.round + 1,
             x=self.enclosing_set.project(state.x - scale_rows(eta, descent)),
             multiplier=clamp_min(state.multiplier + expand(mu) * ascent, 0.0),

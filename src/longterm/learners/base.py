@@ -29,6 +29,9 @@ from longterm.theory.bounds import Bounds, BoundValues, NoTheoremError, Rounds, 
 from longterm.theory.facts import Assumption
 from longterm.theory.per_learner import PerLearner
 
+Variants = tuple[Mapping[str, Any], ...]
+"""Settings of `for_problem`, one mapping for each variant of a learner."""
+
 
 class DataDependentError(NoTheoremError):
     """A bound was asked for before the run, and the theorem depends on what happens in it."""
@@ -56,6 +59,22 @@ class PointState(NamedTuple):
     x: Array
 
 
+class DualState(NamedTuple):
+    """The state (t, x_t, λ_t). λ has the shape (...), or one more axis where there are several multipliers."""
+
+    round: Array
+    x: Array
+    multiplier: Array
+
+
+class QueueState(NamedTuple):
+    """The state (t, x_t) and the queues, of shape (...) or (..., m)."""
+
+    round: Array
+    x: Array
+    queue: Array
+
+
 S = TypeVar("S", bound=State)
 
 
@@ -71,9 +90,9 @@ class Learner(PerLearner, ABC, Generic[S]):
     """The name in figures and tables. The class name if empty."""
     promises: ClassVar[Mapping[str, str]] = {}
     """The order in T of its bounds, by measure (`longterm.theory.bounds`)."""
-    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
+    variants: ClassVar[Variants] = ({},)
     """The settings of `for_problem` that take part in an arena by default."""
-    drifting: ClassVar[tuple[Mapping[str, Any], ...]] = ()
+    drifting: ClassVar[Variants] = ()
     """The settings that take part in the league of problems whose best decision moves."""
 
     @classmethod

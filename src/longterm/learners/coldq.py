@@ -12,9 +12,7 @@ changing g_t as `ProxPenalty`. The article's bound by the total change of the g_
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 import numpy as np
 
@@ -61,11 +59,11 @@ class ForgettingQueue(PenaltyWeights):
 class COLDQ(ProxPenalty):
     """The prox-penalty step with a queue that forgets (`ForgettingQueue`), for a known horizon."""
 
-    name: ClassVar[str] = "coldq"
-    title: ClassVar[str] = "COLDQ"
-    needs: ClassVar[frozenset[Need]] = ProxPenalty.needs | {Need.HORIZON}
-    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(√T)", HARD: "O(1) for a fixed g, else O(T^(3/4))"}
-    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
+    name = "coldq"
+    title = "COLDQ"
+    needs = ProxPenalty.needs | {Need.HORIZON}
+    promises = {REGRET: "O(√T)", HARD: "O(1) for a fixed g, else O(T^(3/4))"}
+    variants = ({},)
 
     @classmethod
     def for_problem(  # type: ignore[override]

@@ -10,9 +10,8 @@ Needs: what the learner needs, except for the horizon.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -60,13 +59,13 @@ class DoublingRestarts(Restarts):
     first_epoch: int = 1
     enclosing_set: Set = field(init=False, repr=False)
 
-    name: ClassVar[str] = "doubling_restarts"
-    title: ClassVar[str] = "Doubling restarts"
-    promises: ClassVar[Mapping[str, str]] = {
+    name = "doubling_restarts"
+    title = "Doubling restarts"
+    promises = {
         REGRET: "√2/(√2 − 1) times that of the learner, from T ≥ N on",
         LONG_TERM: "that of the learner, summed over epochs",
     }
-    variants: ClassVar[tuple[Mapping[str, Any], ...]] = (
+    variants = (
         {"of": "yu_neely"},
         {"of": "drift_plus_penalty"},
         {"of": "sinha_vaze"},

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -108,12 +108,12 @@ class MahdaviOGD(AOGD):
 
     schedule: ConstantSchedule
 
-    name: ClassVar[str] = "mahdavi_ogd"
-    title: ClassVar[str] = "Convex OGD"
-    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(T^1/2)", SIGNED: "O(T^3/4)", LONG_TERM: "O(T^3/4)"}
-    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"multipliers": "each"})
-    drifting: ClassVar[tuple[Mapping[str, Any], ...]] = ()
-    needs: ClassVar[frozenset[Need]] = frozenset({Need.HORIZON})
+    name = "mahdavi_ogd"
+    title = "Convex OGD"
+    promises = {REGRET: "O(T^1/2)", SIGNED: "O(T^3/4)", LONG_TERM: "O(T^3/4)"}
+    variants = ({}, {"multipliers": "each"})
+    drifting = ()
+    needs = frozenset({Need.HORIZON})
 
     @classmethod
     def for_problem(  # type: ignore[override]  # constant steps have other options than those of Table 1

@@ -9,9 +9,7 @@ Needs: what mirror prox needs, and a Slater point with slack ε > γ in rows of 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -49,10 +47,10 @@ class NoViolationMirrorProx(MirrorProx):
     slater: SlaterPoint
     checked: tuple[Assumption, ...]
 
-    name: ClassVar[str] = "no_violation_mirror_prox"
-    title: ClassVar[str] = "No-violation mirror prox"
-    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(T^2/3)", LONG_TERM: "≤ 0 at T"}
-    needs: ClassVar[frozenset[Need]] = MirrorProx.needs | {Need.SLATER_POINT}
+    name = "no_violation_mirror_prox"
+    title = "No-violation mirror prox"
+    promises = {REGRET: "O(T^2/3)", LONG_TERM: "≤ 0 at T"}
+    needs = MirrorProx.needs | {Need.SLATER_POINT}
 
     @classmethod
     def for_problem(cls, problem: Problem, *, horizon: int, slater: SlaterPoint | None = None) -> NoViolationMirrorProx:

@@ -19,7 +19,6 @@ restatement and derived it from the problem. Not built: the form A x + B z = c, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, Self
 
@@ -83,14 +82,10 @@ class OnlineADM(Learner[OnlineADMState]):
     rho: Hyper
     gradient_bound: Hyper | None = None
 
-    name: ClassVar[str] = "online_adm"
-    title: ClassVar[str] = "Online ADM"
-    promises: ClassVar[Mapping[str, str]] = {
-        REGRET: "O(T^1/2)",
-        HARD: "O(T^3/4)",
-        LONG_TERM: "O(T^1/4) under affine constraints",
-    }
-    needs: ClassVar[frozenset[Need]] = frozenset({Need.FIXED_CONSTRAINT, Need.HORIZON, Need.PROJECTION})
+    name = "online_adm"
+    title = "Online ADM"
+    promises = {REGRET: "O(T^1/2)", HARD: "O(T^3/4)", LONG_TERM: "O(T^1/4) under affine constraints"}
+    needs = frozenset({Need.FIXED_CONSTRAINT, Need.HORIZON, Need.PROJECTION})
     _plays_copy: ClassVar[bool] = False
     """True if z_t is played. It then has to lie in B."""
 
@@ -162,10 +157,10 @@ class FeasibleOnlineADM(OnlineADM):
     moves nothing, z_t is projected gradient descent with step 1/ρ.
     """
 
-    name: ClassVar[str] = "feasible_online_adm"
-    title: ClassVar[str] = "Feasible online ADM"
-    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(T^1/2)", HARD: "0"}
-    _plays_copy: ClassVar[bool] = True
+    name = "feasible_online_adm"
+    title = "Feasible online ADM"
+    promises = {REGRET: "O(T^1/2)", HARD: "0"}
+    _plays_copy = True
 
     @classmethod
     def for_problem(cls, problem: Problem, *, horizon: int, projection: Projection | None = None) -> Self:

@@ -17,9 +17,8 @@ Not promised: small constants. η has (ε/(ΔG_g))² in it: a thin X means small
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -71,10 +70,10 @@ class PolyakFeasibility(MadeForConstants[PointState]):
     margin: Hyper
     made_for: Constants | None = None
 
-    name: ClassVar[str] = "polyak_feasibility"
-    title: ClassVar[str] = "Polyak feasibility"
-    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(T^1/2)", HARD: "0"}
-    needs: ClassVar[frozenset[Need]] = frozenset({Need.FIXED_CONSTRAINT, Need.SLATER_POINT, Need.HORIZON})
+    name = "polyak_feasibility"
+    title = "Polyak feasibility"
+    promises = {REGRET: "O(T^1/2)", HARD: "0"}
+    needs = frozenset({Need.FIXED_CONSTRAINT, Need.SLATER_POINT, Need.HORIZON})
 
     def __post_init__(self) -> None:
         eta, margin = validate.positive("eta", self.eta), validate.positive("margin", self.margin)

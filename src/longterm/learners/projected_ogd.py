@@ -12,9 +12,8 @@ rounding of the projection. Proof: `docs/proofs/derivations.md`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -70,12 +69,12 @@ class ProjectedOGD(Learner[PointState]):
     made_for: Hyper | None = None
     diameter: Hyper | None = None
 
-    name: ClassVar[str] = "projected_ogd"
-    title: ClassVar[str] = "Projected OGD"
-    drifting: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
-    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(T^1/2); O(log T) if strongly convex", HARD: "0"}
-    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"steps": "strongly convex"})
-    needs: ClassVar[frozenset[Need]] = frozenset({Need.PROJECTION, Need.FIXED_CONSTRAINT})
+    name = "projected_ogd"
+    title = "Projected OGD"
+    drifting = ({},)
+    promises = {REGRET: "O(T^1/2); O(log T) if strongly convex", HARD: "0"}
+    variants = ({}, {"steps": "strongly convex"})
+    needs = frozenset({Need.PROJECTION, Need.FIXED_CONSTRAINT})
 
     def __post_init__(self) -> None:
         validate.validate_fields(self, validate.positive, "first_step")

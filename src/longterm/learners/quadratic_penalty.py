@@ -16,9 +16,8 @@ own constant: `docs/proofs/after_the_paper.md`. Not promised: feasibility in a s
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -73,15 +72,15 @@ class QuadraticPenaltyOGD(MadeForConstants[PointState]):
     penalised: Duals
     made_for: Constants | None = None
 
-    name: ClassVar[str] = "quadratic_penalty"
-    title: ClassVar[str] = "Quadratic penalty"
-    promises: ClassVar[Mapping[str, str]] = {
+    name = "quadratic_penalty"
+    title = "Quadratic penalty"
+    promises = {
         REGRET: "O(T^max(β, 1−β)), O(log T)",
         HARD: "O(T^(1−β/2)), O(√(T log T))",
         SQUARED: "O(T^(1−β)), O(log T)",
     }
-    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"steps": "strongly convex"}, {"penalties": "each"})
-    drifting: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
+    variants = ({}, {"steps": "strongly convex"}, {"penalties": "each"})
+    drifting = ({},)
 
     @classmethod
     def for_problem(

@@ -15,9 +15,8 @@ On every interval I of rounds the regret is at most (|I|/n + 1) r(n) + (n − 1)
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -136,10 +135,10 @@ class Restarted(Restarts):
     every: int
     enclosing_set: Set = field(init=False, repr=False)
 
-    name: ClassVar[str] = "restarted"
-    title: ClassVar[str] = "Restarted A-OGD"
-    drifting: ClassVar[tuple[Mapping[str, Any], ...]] = ({"every": 250},)
-    promises: ClassVar[Mapping[str, str]] = {
+    name = "restarted"
+    title = "Restarted A-OGD"
+    drifting = ({"every": 250},)
+    promises = {
         REGRET: "⌈T/n⌉ times that of n rounds, against the best of each stretch",
         SIGNED: "⌈T/n⌉ times that of n rounds",
     }

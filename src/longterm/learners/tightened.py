@@ -14,7 +14,7 @@ Where constraints change, the Slater point must be one of every g_t.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -22,8 +22,8 @@ from longterm import _validate as validate
 from longterm._arrays import Array
 from longterm._validate import Hyper
 from longterm.errors import InputError
-from longterm.learners.aogd import AOGD, AOGDState
-from longterm.learners.base import Learner
+from longterm.learners.aogd import AOGD
+from longterm.learners.base import DualState, Learner
 from longterm.learners.feedback import Feedback
 from longterm.learners.margins import Margin
 from longterm.learners.needs import Need, StepKind
@@ -34,7 +34,7 @@ from longterm.theory.slater import SlaterPoint, find_slater_point, require_slack
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Tightened(Learner[AOGDState]):
+class Tightened(Learner[DualState]):
     """A learner with one multiplier that receives g + γ_t in place of g.
 
     Parameters
@@ -54,7 +54,7 @@ class Tightened(Learner[AOGDState]):
     slater: SlaterPoint
     checked: tuple[Assumption, ...] = ()
 
-    needs: ClassVar[frozenset[Need]] = frozenset({Need.SLATER_POINT})
+    needs = frozenset({Need.SLATER_POINT})
 
     def __post_init__(self) -> None:
         if self.learner.duals.count > 1:
@@ -86,14 +86,14 @@ class Tightened(Learner[AOGDState]):
         c, epsilon = problem.constants, self.slater.epsilon
         return self.margin.bounds(self.learner.schedule, epsilon, c, rounds, self.batch_shape)
 
-    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> AOGDState:
+    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> DualState:
         return self.learner.init(np.broadcast_shapes(batch_shape, self.batch_shape), xp=xp, dtype=dtype)
 
-    def update(self, state: AOGDState, feedback: Feedback) -> AOGDState:
+    def update(self, state: DualState, feedback: Feedback) -> DualState:
         margin = self.margin.at(state.round, state.x)
         return self.learner.update(state, feedback._replace(constraint=feedback.constraint + margin))
 
-    def report(self, state: AOGDState) -> dict[str, Array]:
+    def report(self, state: DualState) -> dict[str, Array]:
         return {**self.learner.report(state), "margin": self.margin.at(state.round, state.x)}
 
 

@@ -19,9 +19,8 @@ Guarantees: `theorem`: O(√T) regret; each Σ_t g_j(x_t) = O(1) given a Slater 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
@@ -29,6 +28,7 @@ from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_column, like, namespace
 from longterm._validate import Hyper
 from longterm.errors import InputError
+from longterm.learners.base import QueueState
 from longterm.learners.feedback import Feedback
 from longterm.learners.made_for import MadeForHorizon
 from longterm.learners.needs import Need
@@ -38,16 +38,8 @@ from longterm.theory.bounds import LONG_TERM, REGRET, BoundValues, NoTheoremErro
 from longterm.theory.facts import Assumption
 
 
-class YuNeelyState(NamedTuple):
-    """The state (t, x_t, Q(t−1)). The queues have shape (..., m)."""
-
-    round: Array
-    x: Array
-    queue: Array
-
-
 @dataclass(frozen=True, eq=False)
-class YuNeely(MadeForHorizon[YuNeelyState], ProxLearner[YuNeelyState]):
+class YuNeely(MadeForHorizon[QueueState], ProxLearner[QueueState]):
     """Yu and Neely's method with the prox of a constraint on a set.
 
     Parameters
@@ -81,11 +73,11 @@ class YuNeely(MadeForHorizon[YuNeelyState], ProxLearner[YuNeelyState]):
     lipschitz: float
     made_for: float | None = None
 
-    needs: ClassVar[frozenset[Need]] = ProxLearner.needs | {Need.HORIZON}
-    name: ClassVar[str] = "yu_neely"
-    title: ClassVar[str] = "Yu–Neely"
-    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(√T)", LONG_TERM: "O(1) with a Slater point, else O(T^(1/4))"}
-    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"preset": "published"})
+    needs = ProxLearner.needs | {Need.HORIZON}
+    name = "yu_neely"
+    title = "Yu–Neely"
+    promises = {REGRET: "O(√T)", LONG_TERM: "O(1) with a Slater point, else O(T^(1/4))"}
+    variants = ({}, {"preset": "published"})
 
     def __post_init__(self) -> None:
         validate.validate_fields(self, validate.positive, "horizon", "gamma", "alpha")
@@ -170,18 +162,18 @@ class YuNeely(MadeForHorizon[YuNeelyState], ProxLearner[YuNeelyState]):
         regret = alpha * r**2 + G_f**2 * T / (2 * eta) + error_of(queue) * T
         return {REGRET: regret, LONG_TERM: longest_queue(error_of(queue)) / gamma}
 
-    def first_state(self, t: Array, x: Array) -> YuNeelyState:
-        return YuNeelyState(t, x, namespace(x).zeros((*x.shape[:-1], self.prox.constraint.count), dtype=x.dtype))
+    def first_state(self, t: Array, x: Array) -> QueueState:
+        return QueueState(t, x, namespace(x).zeros((*x.shape[:-1], self.prox.constraint.count), dtype=x.dtype))
 
-    def update(self, state: YuNeelyState, feedback: Feedback) -> YuNeelyState:
+    def update(self, state: QueueState, feedback: Feedback) -> QueueState:
         gamma, alpha = self._steps(state.x)
         scaled = as_column(gamma) * values_of(feedback, self.prox.constraint.count)
         queue = namespace(scaled).maximum(-scaled, state.queue + scaled)
         weights = as_column(gamma) * (queue + scaled)
         slope = feedback.loss_gradient - as_column(2 * alpha) * state.x
-        return YuNeelyState(state.round + 1, self.prox.argmin(slope, weights, 2 * alpha), queue)
+        return QueueState(state.round + 1, self.prox.argmin(slope, weights, 2 * alpha), queue)
 
-    def report(self, state: YuNeelyState) -> dict[str, Array]:
+    def report(self, state: QueueState) -> dict[str, Array]:
         gamma, alpha = self._steps(state.x)
         return {"multiplier": as_reported(as_column(gamma) * state.queue), "gamma": gamma, "alpha": alpha}
 
