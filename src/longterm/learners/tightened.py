@@ -81,7 +81,7 @@ class Tightened(Learner[DualState]):
 
     def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return the bounds of the margin, in every round of a run."""
-        if not self.learner.penalty.is_half_square:
+        if self.learner.penalty != 0.5:
             raise NoTheoremError("the margins are those of the paper's penalty λ²/2")
         c, epsilon = problem.constants, self.slater.epsilon
         return self.margin.bounds(self.learner.schedule, epsilon, c, rounds, self.batch_shape)
@@ -110,8 +110,8 @@ def paper_rule(problem: Problem, steps: StepKind, beta: Hyper, given: AOGD | Non
     """Return the given A-OGD, or one with the steps of Table 1. Raise if its penalty is not the paper's."""
     if given is None:
         return AOGD.for_problem(problem, steps=steps, beta=beta)
-    if not given.penalty.is_half_square:
-        raise InputError("learner", "its penalty is not the paper's λ²/2", "No margin is known for another φ")
+    if given.penalty != 0.5:
+        raise InputError("learner", "its penalty is not the paper's λ²/2", "No margin is known for another penalty")
     return given
 
 
