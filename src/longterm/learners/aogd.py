@@ -26,9 +26,8 @@ from longterm import _validate as validate
 from longterm._arrays import Array, clamp_min, namespace, scale_rows
 from longterm._validate import Hyper
 from longterm.learners.base import DualState, Variants
-from longterm.learners.duals import Duals, OneForTheMaximum, OnePerConstraint
+from longterm.learners.duals import DualLearner, Duals, OneForTheMaximum
 from longterm.learners.feedback import Feedback
-from longterm.learners.feedback_check import OnBrokenBound
 from longterm.learners.made_for import ScheduledLearner
 from longterm.learners.needs import StepKind, require_strong_convexity
 from longterm.problems import Problem
@@ -40,7 +39,7 @@ from longterm.theory.schedules import ConvexSchedule, Schedule, StronglyConvexSc
 
 
 @dataclass(frozen=True, eq=False)
-class AOGD(ScheduledLearner[DualState]):
+class AOGD(DualLearner[DualState], ScheduledLearner[DualState]):
     """A-OGD on an enclosing set with a schedule.
 
     Parameters
@@ -102,17 +101,6 @@ class AOGD(ScheduledLearner[DualState]):
 
     def __post_init__(self) -> None:
         validate.validate_fields(self, validate.positive_scalar, "penalty")
-
-    @property
-    def reads_pullback(self) -> bool:
-        return isinstance(self.duals, OnePerConstraint)
-
-    @property
-    def has_requirements(self) -> bool:
-        return self.reads_pullback
-
-    def require(self, feedback: Feedback, x: Array, t: int | None, on_broken_bound: OnBrokenBound) -> None:
-        self.duals.require(feedback, x, t)
 
     def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return Theorem 1, corrected, for the steps of Table 1, and Lemma 5 for other steps.

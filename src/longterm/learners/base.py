@@ -26,7 +26,7 @@ from longterm.learners.needs import Need, require_needs
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import Bounds, BoundValues, NoTheoremError, Rounds, Theorem
-from longterm.theory.facts import Assumption
+from longterm.theory.facts import Assumption, Constants
 from longterm.theory.per_learner import PerLearner
 
 Variants = tuple[Mapping[str, Any], ...]
@@ -82,6 +82,8 @@ class Learner(PerLearner, ABC, Generic[S]):
     """One algorithm. Hyper-parameters may be arrays over the leading axes, so that a grid is one learner."""
 
     enclosing_set: Set
+    made_for: Constants | None = None
+    """The problem's constants that the hyper-parameters were made for, if known. Feedback must respect them."""
     needs: ClassVar[frozenset[Need]] = frozenset()
     """The needs beyond one value and one subgradient of f_t and g_t at x_t."""
     name: ClassVar[str] = ""
@@ -141,11 +143,6 @@ class Learner(PerLearner, ABC, Generic[S]):
         return self.needs
 
     @property
-    def gradient_bound(self) -> Hyper | None:
-        """The G that the hyper-parameters were made for, if any."""
-        return None
-
-    @property
     def reads_pullback(self) -> bool:
         """True if `update` calls a function of the feedback, such as its pullback."""
         return False
@@ -157,13 +154,13 @@ class Learner(PerLearner, ABC, Generic[S]):
 
     @property
     def loss_gradient_bound(self) -> Hyper | None:
-        """The bound on ∇f_t that the hyper-parameters were made for. G, unless a learner separates the two."""
-        return self.gradient_bound
+        """The bound on ∇f_t that the hyper-parameters were made for, if any."""
+        return None if self.made_for is None else self.made_for.loss_gradient_bound
 
     @property
     def constraint_gradient_bound(self) -> Hyper | None:
-        """The bound on ∇g_t that the hyper-parameters were made for. G, unless a learner separates the two."""
-        return self.gradient_bound
+        """The bound on ∇g_t that the hyper-parameters were made for, if any."""
+        return None if self.made_for is None else self.made_for.constraint_gradient_bound
 
     @property
     def strong_convexity(self) -> Hyper:

@@ -10,7 +10,7 @@ Needs: what the learner needs, except for the horizon.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,6 @@ from longterm.learners.made_for import MadeForHorizon
 from longterm.learners.needs import Need
 from longterm.learners.restarts import Restarts, learner_named
 from longterm.problems import Problem
-from longterm.sets import Set
 from longterm.theory.bounds import LONG_TERM, REGRET, BoundValues, Rounds
 from longterm.theory.facts import Assumption
 
@@ -57,7 +56,6 @@ class DoublingRestarts(Restarts):
 
     learner: MadeForHorizon[Any]
     first_epoch: int = 1
-    enclosing_set: Set = field(init=False, repr=False)
 
     name = "doubling_restarts"
     title = "Doubling restarts"
@@ -98,9 +96,9 @@ class DoublingRestarts(Restarts):
         given: object = self.learner
         if not isinstance(given, MadeForHorizon):
             raise _no_horizon("learner", type(given))
+        super().__post_init__()
         first = validate.count("first_epoch", self.first_epoch)
-        needs = given.needs - {Need.HORIZON}
-        validate.set_frozen(self, first_epoch=first, enclosing_set=given.enclosing_set, needs=needs)
+        validate.set_frozen(self, first_epoch=first, needs=given.needs - {Need.HORIZON})
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:

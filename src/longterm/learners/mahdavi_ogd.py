@@ -155,10 +155,10 @@ class MahdaviOGD(AOGD):
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:
-        if self.gradient_bound is None:
+        if self.schedule.gradient_bound is None:
             return ()
         theta, eta, mu = self.schedule.at(np.asarray(1), np.zeros(1))
-        asked = eta * (self.duals.count + 1) * np.asarray(self.gradient_bound) ** 2 + 2 * mu * theta**2
+        asked = eta * (self.duals.count + 1) * np.asarray(self.schedule.gradient_bound) ** 2 + 2 * mu * theta**2
         statement = "(m + 1)G²η + 2μθ² ≤ θ (with μ = η and θ = ηδ: (m + 1)G² + 2δ²η² ≤ δ)"
         return (Assumption.worst(statement, asked, theta, "Give a longer horizon, or a larger δ"),)
 

@@ -35,6 +35,7 @@ from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Ball, Product
 from longterm.theory.bounds import LONG_TERM, REGRET, BoundValues, NoTheoremError, Rounds, horizons_of
+from longterm.theory.facts import Constants
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,8 +52,8 @@ class NetworkedSaddlePoint(Learner[DualState]):
         Λ, for one edge.
     eta, mu : float or array
         The steps of x and of λ.
-    gradient_bound : float or array, optional
-        The G that the steps were made for.
+    made_for : Constants, optional
+        The problem's constants that the steps were made for.
 
     Examples
     --------
@@ -70,7 +71,7 @@ class NetworkedSaddlePoint(Learner[DualState]):
     multiplier_set: Ball
     eta: Hyper
     mu: Hyper
-    gradient_bound: Hyper | None = None
+    made_for: Constants | None = None
 
     needs = frozenset({Need.FIXED_CONSTRAINT, Need.AFFINE_CONSTRAINT, Need.HORIZON})
     name = "networked_saddle_point"
@@ -113,7 +114,7 @@ class NetworkedSaddlePoint(Learner[DualState]):
             Ball(consensus.size, reach),
             eta=float(eta),
             mu=float(L / (largest * c.radius * np.sqrt(T))),
-            gradient_bound=c.gradient_bound,
+            made_for=c,
         )
 
     def require_playable(self, problem: Problem) -> None:

@@ -63,8 +63,8 @@ class OnlineADM(Learner[OnlineADMState]):
         Π_C, with C = {g ≤ 0} or {g ≤ 0} ∩ B.
     eta, rho : float or array
         η and ρ, the weights of the proximal term and of the distance from the copy.
-    gradient_bound : float or array, optional
-        The G that η and ρ were made for.
+    made_for : Constants, optional
+        The problem's constants that η and ρ were made for.
 
     Examples
     --------
@@ -80,7 +80,7 @@ class OnlineADM(Learner[OnlineADMState]):
     project: Projection
     eta: Hyper
     rho: Hyper
-    gradient_bound: Hyper | None = None
+    made_for: Constants | None = None
 
     name = "online_adm"
     title = "Online ADM"
@@ -104,7 +104,7 @@ class OnlineADM(Learner[OnlineADMState]):
             Π_C, with C = {g ≤ 0} or {g ≤ 0} ∩ B. Left out, the problem's onto {g ≤ 0} ∩ B.
         """
         onto, weight = cls._known_projection(problem, projection), _weight(problem, horizon)
-        return cls(problem.enclosing_set, onto, weight, weight, problem.constants.gradient_bound)
+        return cls(problem.enclosing_set, onto, weight, weight, problem.constants)
 
     @classmethod
     def _known_projection(cls, problem: Problem, given: Projection | None) -> Projection:
@@ -174,7 +174,7 @@ class FeasibleOnlineADM(OnlineADM):
             Π_X, onto {g ≤ 0} ∩ B. Left out, the problem's.
         """
         onto, weight = cls._known_projection(problem, projection), _weight(problem, horizon)
-        return cls(problem.enclosing_set, onto, 0.0, weight, problem.constants.gradient_bound)
+        return cls(problem.enclosing_set, onto, 0.0, weight, problem.constants)
 
     def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return regret ≤ (η + ρ) r²/2 + T G_f²/(2ρ), and violation 0."""

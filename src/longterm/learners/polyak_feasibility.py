@@ -26,9 +26,8 @@ from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_column, dot, like, namespace
 from longterm._validate import Hyper
 from longterm.errors import InputError
-from longterm.learners.base import PointState
+from longterm.learners.base import Learner, PointState
 from longterm.learners.feedback import Feedback
-from longterm.learners.made_for import MadeForConstants
 from longterm.learners.needs import Need, require_needs
 from longterm.learners.tightened import slater_point_for
 from longterm.problems import Problem
@@ -39,7 +38,7 @@ from longterm.theory.slater import SlaterPoint, require_slack
 
 
 @dataclass(frozen=True, eq=False)
-class PolyakFeasibility(MadeForConstants[PointState]):
+class PolyakFeasibility(Learner[PointState]):
     """Polyak feasibility steps with constant η and margin ϱ.
 
     Parameters

@@ -14,19 +14,17 @@ Where constraints change, the Slater point must be one of every g_t.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
 
 from longterm import _validate as validate
 from longterm._arrays import Array
 from longterm._validate import Hyper
 from longterm.errors import InputError
 from longterm.learners.aogd import AOGD
-from longterm.learners.base import DualState, Learner
+from longterm.learners.base import DualState
 from longterm.learners.feedback import Feedback
 from longterm.learners.margins import Margin
 from longterm.learners.needs import Need, StepKind
+from longterm.learners.wrapper import Wrapper
 from longterm.problems import Problem
 from longterm.theory.bounds import BoundValues, NoTheoremError, Rounds
 from longterm.theory.facts import Assumption
@@ -34,7 +32,7 @@ from longterm.theory.slater import SlaterPoint, find_slater_point, require_slack
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Tightened(Learner[DualState]):
+class Tightened(Wrapper[DualState]):
     """A learner with one multiplier that receives g + γ_t in place of g.
 
     Parameters
@@ -60,20 +58,11 @@ class Tightened(Learner[DualState]):
         if self.learner.duals.count > 1:
             what = f"has {self.learner.duals.count} multipliers, and the margin is on max_j g_j"
             raise InputError("learner", what, "Use a learner with one multiplier")
-        validate.set_frozen(self, enclosing_set=self.learner.enclosing_set)
+        super().__post_init__()
 
     def require_playable(self, problem: Problem) -> None:
         super().require_playable(problem)
-        self.learner.require_playable(problem)
         require_slack(self.slater, problem.constraint, problem.enclosing_set)
-
-    @property
-    def gradient_bound(self) -> Hyper | None:
-        return self.learner.gradient_bound
-
-    @property
-    def strong_convexity(self) -> Hyper:
-        return self.learner.strong_convexity
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:
@@ -85,9 +74,6 @@ class Tightened(Learner[DualState]):
             raise NoTheoremError("the margins are those of the paper's penalty λ²/2")
         c, epsilon = problem.constants, self.slater.epsilon
         return self.margin.bounds(self.learner.schedule, epsilon, c, rounds, self.batch_shape)
-
-    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> DualState:
-        return self.learner.init(np.broadcast_shapes(batch_shape, self.batch_shape), xp=xp, dtype=dtype)
 
     def update(self, state: DualState, feedback: Feedback) -> DualState:
         margin = self.margin.at(state.round, state.x)

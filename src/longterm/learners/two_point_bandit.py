@@ -32,7 +32,7 @@ from longterm.errors import InputError
 from longterm.learners.base import DualState
 from longterm.learners.feedback import Feedback
 from longterm.learners.feedback_check import OnBrokenBound
-from longterm.learners.made_for import MadeForConstants, ScheduledLearner
+from longterm.learners.made_for import ScheduledLearner
 from longterm.learners.mahdavi_ogd import smallest_root
 from longterm.learners.needs import Need
 from longterm.learners.random_directions import unit_direction
@@ -45,7 +45,7 @@ from longterm.theory.schedules import ConstantSchedule
 
 
 @dataclass(frozen=True, eq=False)
-class TwoPointBandit(MadeForConstants[DualState], ScheduledLearner[DualState]):
+class TwoPointBandit(ScheduledLearner[DualState]):
     """Algorithm 3 with constant steps θ = ηδ, η, μ = η, and ζ = `distance`.
 
     Parameters

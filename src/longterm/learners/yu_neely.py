@@ -35,7 +35,7 @@ from longterm.learners.needs import Need
 from longterm.learners.prox_learner import ProxLearner, as_reported, prox_of, values_of
 from longterm.problems import Problem
 from longterm.theory.bounds import LONG_TERM, REGRET, BoundValues, NoTheoremError, Rounds, horizons_of
-from longterm.theory.facts import Assumption
+from longterm.theory.facts import Assumption, Constants
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +52,8 @@ class YuNeely(MadeForHorizon[QueueState], ProxLearner[QueueState]):
         γ and α.
     lipschitz : float
         G_m: ‖g(x) − g(y)‖ ≤ G_m‖x − y‖ for the vector g.
-    made_for : float, optional
-        The G_f that the steps were made for.
+    made_for : Constants, optional
+        The problem's constants that the steps were made for.
 
     Examples
     --------
@@ -71,7 +71,7 @@ class YuNeely(MadeForHorizon[QueueState], ProxLearner[QueueState]):
     gamma: Hyper
     alpha: Hyper
     lipschitz: float
-    made_for: float | None = None
+    made_for: Constants | None = None
 
     needs = ProxLearner.needs | {Need.HORIZON}
     name = "yu_neely"
@@ -94,23 +94,19 @@ class YuNeely(MadeForHorizon[QueueState], ProxLearner[QueueState]):
             α = G_f√T/r and γ = √α/G_m, the same in any units, or the article's γ = T^{1/4} and α = (G_m² + 1)√T/2.
         """
         prox = prox_of(cls.__name__, cls.needs, problem)
-        T, G_m = validate.count("horizon", horizon), problem.joint_gradient_bound
-        G_f = validate.positive_scalar("loss_gradient_bound", problem.constants.loss_gradient_bound)
+        T, G_m, c = validate.count("horizon", horizon), problem.joint_gradient_bound, problem.constants
+        G_f = validate.positive_scalar("loss_gradient_bound", c.loss_gradient_bound)
         if preset == "tuned":
-            alpha = G_f * T**0.5 / problem.constants.radius
-            return cls(prox, T, alpha**0.5 / G_m, alpha, G_m, G_f)
+            alpha = G_f * T**0.5 / c.radius
+            return cls(prox, T, alpha**0.5 / G_m, alpha, G_m, c)
         if preset == "published":
-            return cls(prox, T, T**0.25, (G_m**2 + 1) * T**0.5 / 2, G_m, G_f)
+            return cls(prox, T, T**0.25, (G_m**2 + 1) * T**0.5 / 2, G_m, c)
         raise InputError("preset", f"{preset!r} is not known", "Choose 'tuned' or 'published'")
 
     def for_horizon(self, rounds: Array) -> YuNeely:
         longer = rounds / like(self.horizon, rounds)
         gamma, alpha = like(self.gamma, rounds) * longer**0.25, like(self.alpha, rounds) * longer**0.5
         return self.with_steps(horizon=rounds, gamma=gamma, alpha=alpha)
-
-    @property
-    def loss_gradient_bound(self) -> Hyper | None:
-        return self.made_for
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:
