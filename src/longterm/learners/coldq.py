@@ -13,9 +13,7 @@ Not promised: feasibility in a single round, the article's bound by the total ch
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 import numpy as np
 
@@ -62,11 +60,11 @@ class ForgettingQueue(PenaltyWeights):
 class COLDQ(ProxPenalty):
     """The prox-penalty step with a queue that forgets (`ForgettingQueue`), for a known horizon."""
 
-    name: ClassVar[str] = "coldq"
-    title: ClassVar[str] = "COLDQ"
-    needs: ClassVar[frozenset[Need]] = ProxPenalty.needs | {Need.HORIZON}
-    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(√T)", HARD: "O(1) for a fixed g, else O(T^(3/4))"}
-    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
+    name = "coldq"
+    title = "COLDQ"
+    needs = ProxPenalty.needs | {Need.HORIZON}
+    promises = {REGRET: "O(√T)", HARD: "O(1) for a fixed g, else O(T^(3/4))"}
+    variants = ({},)
 
     @classmethod
     def for_problem(  # type: ignore[override]

@@ -7,9 +7,6 @@ Proof: `docs/proofs/theory.md`. Not promised: Σ g(x_t) ≤ 0 early, feasibility
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar
-
 from longterm import _validate as validate
 from longterm._validate import Hyper
 from longterm.learners.aogd import AOGD
@@ -35,9 +32,9 @@ class DecayingMarginAOGD(Tightened):
 
     margin: DecayingMargin
 
-    name: ClassVar[str] = "decaying_margin_aogd"
-    title: ClassVar[str] = "Decaying-margin A-OGD"
-    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(T^max(β, 1−β/2))", SIGNED: "≤ 0 from some T on"}
+    name = "decaying_margin_aogd"
+    title = "Decaying-margin A-OGD"
+    promises = {REGRET: "O(T^max(β, 1−β/2))", SIGNED: "≤ 0 from some T on"}
 
     @classmethod
     def for_problem(

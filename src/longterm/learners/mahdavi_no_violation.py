@@ -11,8 +11,7 @@ Proof: `docs/proofs/theory.md`, "Margins". Not promised: either at another T, fe
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -64,10 +63,10 @@ class NoViolationMahdaviOGD(Tightened):
     learner: MahdaviOGD
     margin: ConstantMargin
 
-    name: ClassVar[str] = "no_violation_ogd"
-    title: ClassVar[str] = "No-violation Convex OGD"
-    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(T^3/4)", SIGNED: "≤ 0 at T"}
-    needs: ClassVar[frozenset[Need]] = Tightened.needs | {Need.HORIZON}
+    name = "no_violation_ogd"
+    title = "No-violation Convex OGD"
+    promises = {REGRET: "O(T^3/4)", SIGNED: "≤ 0 at T"}
+    needs = Tightened.needs | {Need.HORIZON}
 
     @classmethod
     def for_problem(cls, problem: Problem, *, horizon: int, slater: SlaterPoint | None = None) -> NoViolationMahdaviOGD:

@@ -16,9 +16,8 @@ Not promised: a small Σ max_j g_j(x_t), feasibility in a single round.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -72,10 +71,10 @@ class MirrorProx(ScheduledLearner[MirrorProxState]):
     polyhedron: Affine
     schedule: ConstantSchedule
 
-    name: ClassVar[str] = "mirror_prox"
-    title: ClassVar[str] = "Mirror prox"
-    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(T^2/3)", LONG_TERM: "O(T^2/3)"}
-    needs: ClassVar[frozenset[Need]] = frozenset({Need.HORIZON, Need.FIXED_CONSTRAINT, Need.AFFINE_CONSTRAINT})
+    name = "mirror_prox"
+    title = "Mirror prox"
+    promises = {REGRET: "O(T^2/3)", LONG_TERM: "O(T^2/3)"}
+    needs = frozenset({Need.HORIZON, Need.FIXED_CONSTRAINT, Need.AFFINE_CONSTRAINT})
 
     @classmethod
     def for_problem(cls, problem: Problem, *, horizon: int) -> MirrorProx:

@@ -10,9 +10,7 @@ Proof: `docs/proofs/theory.md`, "Margins". Not promised: Σ max_j g_j(x_t) ≤ 0
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -50,10 +48,10 @@ class NoViolationMirrorProx(MirrorProx):
     slater: SlaterPoint
     checked: tuple[Assumption, ...]
 
-    name: ClassVar[str] = "no_violation_mirror_prox"
-    title: ClassVar[str] = "No-violation mirror prox"
-    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(T^2/3)", LONG_TERM: "≤ 0 at T"}
-    needs: ClassVar[frozenset[Need]] = MirrorProx.needs | {Need.SLATER_POINT}
+    name = "no_violation_mirror_prox"
+    title = "No-violation mirror prox"
+    promises = {REGRET: "O(T^2/3)", LONG_TERM: "≤ 0 at T"}
+    needs = MirrorProx.needs | {Need.SLATER_POINT}
 
     @classmethod
     def for_problem(cls, problem: Problem, *, horizon: int, slater: SlaterPoint | None = None) -> NoViolationMirrorProx:

@@ -23,9 +23,8 @@ step together.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import NamedTuple
 
 from longterm import _validate as validate
 from longterm._arrays import (
@@ -120,13 +119,10 @@ class OptimisticCOCO(Learner[OptimisticCOCOState]):
     constraint_hints: HintModel = LastGradient()  # noqa: RUF009 - frozen
     constraint: Constraint | None = None
 
-    name: ClassVar[str] = "optimistic_coco"
-    title: ClassVar[str] = "Optimistic COCO"
-    promises: ClassVar[Mapping[str, str]] = {
-        REGRET: "O(√Σ‖∇f − m‖² + √Σ‖∇[g]₊ − m‖²)",
-        HARD: "Õ(√Σ‖∇[g]₊ − m‖²)",
-    }
-    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ()
+    name = "optimistic_coco"
+    title = "Optimistic COCO"
+    promises = {REGRET: "O(√Σ‖∇f − m‖² + √Σ‖∇[g]₊ − m‖²)", HARD: "Õ(√Σ‖∇[g]₊ − m‖²)"}
+    variants = ()
 
     def __post_init__(self) -> None:
         sizes = ("loss_size", "constraint_size", "constraint_bound", "loss_range")

@@ -18,9 +18,8 @@ Not promised: small constants. η has (ε/(ΔG_g))² in it: a thin X means small
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -28,9 +27,8 @@ from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_column, dot, like, namespace
 from longterm._validate import Hyper
 from longterm.errors import InputError
-from longterm.learners.base import PointState
+from longterm.learners.base import Learner, PointState
 from longterm.learners.feedback import Feedback
-from longterm.learners.made_for import MadeForConstants
 from longterm.learners.needs import Need, require_needs
 from longterm.learners.tightened import slater_point_for
 from longterm.problems import Problem
@@ -41,7 +39,7 @@ from longterm.theory.slater import SlaterPoint, require_slack
 
 
 @dataclass(frozen=True, eq=False)
-class PolyakFeasibility(MadeForConstants[PointState]):
+class PolyakFeasibility(Learner[PointState]):
     """Polyak feasibility steps with constant η and margin ϱ.
 
     Parameters
@@ -72,10 +70,10 @@ class PolyakFeasibility(MadeForConstants[PointState]):
     margin: Hyper
     made_for: Constants | None = None
 
-    name: ClassVar[str] = "polyak_feasibility"
-    title: ClassVar[str] = "Polyak feasibility"
-    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(T^1/2)", HARD: "0"}
-    needs: ClassVar[frozenset[Need]] = frozenset({Need.FIXED_CONSTRAINT, Need.SLATER_POINT, Need.HORIZON})
+    name = "polyak_feasibility"
+    title = "Polyak feasibility"
+    promises = {REGRET: "O(T^1/2)", HARD: "0"}
+    needs = frozenset({Need.FIXED_CONSTRAINT, Need.SLATER_POINT, Need.HORIZON})
 
     def __post_init__(self) -> None:
         eta, margin = validate.positive("eta", self.eta), validate.positive("margin", self.margin)

@@ -14,9 +14,7 @@ Not promised: the article's own constants, feasibility in a single round.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 from longterm import _validate as validate
 from longterm._arrays import Array, like, namespace
@@ -65,10 +63,10 @@ class RectifiedQueue(PenaltyWeights):
 class RECOO(ProxPenalty):
     """The prox-penalty step with a rectified queue (`RectifiedQueue`)."""
 
-    name: ClassVar[str] = "recoo"
-    title: ClassVar[str] = "RECOO"
-    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(√T)", HARD: "O(1) for a fixed g, else O(T^(3/4))"}
-    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
+    name = "recoo"
+    title = "RECOO"
+    promises = {REGRET: "O(√T)", HARD: "O(1) for a fixed g, else O(T^(3/4))"}
+    variants = ({},)
 
     @classmethod
     def for_problem(  # type: ignore[override]

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -101,12 +101,12 @@ class TrackedPenalty(Surrogate):
     price: FixedPrice
     path: float = 0.0
 
-    needs: ClassVar[frozenset[Need]] = frozenset({Need.HORIZON})
-    name: ClassVar[str] = "tracked_penalty"
-    title: ClassVar[str] = "Tracked penalty"
-    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(√(T(1 + P))), moving, with the hard violation added"}
-    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ()
-    drifting: ClassVar[tuple[Mapping[str, Any], ...]] = (
+    needs = frozenset({Need.HORIZON})
+    name = "tracked_penalty"
+    title = "Tracked penalty"
+    promises = {REGRET: "O(√(T(1 + P))), moving, with the hard violation added"}
+    variants = ()
+    drifting = (
         {"slack": 0.3},
         {"slack": 0.3, "tracker": "strongly adaptive"},
         {"slack": 0.3, "tracker": "restarts"},

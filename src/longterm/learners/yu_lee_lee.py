@@ -21,9 +21,8 @@ Not promised: a small Σ [g_t(x_t)]₊ without `hard=True`, an early effect of t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -115,15 +114,15 @@ class YuLeeLee(Surrogate):
 
     price: QueuePrice
 
-    name: ClassVar[str] = "yu_lee_lee"
-    title: ClassVar[str] = "Yu–Lee–Lee"
-    drifting: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
-    promises: ClassVar[Mapping[str, str]] = {
+    name = "yu_lee_lee"
+    title = "Yu–Lee–Lee"
+    drifting = ({},)
+    promises = {
         REGRET: "O(√T), O(log T)",
         SIGNED: "O(√(T log T)), published rates O(√T log T)",
         HARD: "the same, with hard=True",
     }
-    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"hard": True}, {"steps": "strongly convex"})
+    variants = ({}, {"hard": True}, {"steps": "strongly convex"})
 
     @classmethod
     def for_problem(
