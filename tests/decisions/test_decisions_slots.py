@@ -12,7 +12,6 @@ from longterm import InputError
 from longterm.decisions import (
     EXP3IX,
     Budget,
-    Chooser,
     EntropicDual,
     EuclideanDual,
     ExponentialWeights,
@@ -20,7 +19,6 @@ from longterm.decisions import (
     InverseGapWeighting,
     LinearBelief,
     LinearUCB,
-    PrimalDual,
     RidgeRegressor,
     TableRegressor,
     ThompsonSampling,

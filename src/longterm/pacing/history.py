@@ -85,7 +85,7 @@ class PriceHistory:
     def deviation(self, bid: Hyper) -> FloatArray:
         """Return sd(b), the standard deviation of the payment of one request at this bid."""
         square = self._sums(2)[np.searchsorted(self.prices, bid, side="right")]
-        return np.sqrt(np.maximum(square - self.expected_payment(np.asarray(bid)) ** 2, 0.0))
+        return np.asarray(np.sqrt(np.maximum(square - self.expected_payment(np.asarray(bid)) ** 2, 0.0)))
 
     def bid_for(self, rate: Hyper) -> FloatArray:
         """Return the lowest past price b with S(b) ≥ rate, or the highest price if no bid spends that much."""
