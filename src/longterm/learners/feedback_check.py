@@ -38,11 +38,7 @@ class FeedbackCheck:
     """
 
     def __init__(
-        self,
-        learner: Learner[Any],
-        x: Array,
-        problem: Problem | None = None,
-        on_broken_bound: OnBrokenBound = "raise",
+        self, learner: Learner[Any], x: Array, problem: Problem | None = None, on_broken_bound: OnBrokenBound = "raise"
     ) -> None:
         require_known(on_broken_bound)
         self._learner = learner

@@ -91,12 +91,7 @@ class OptimisticAFTRL(FTRL):
 
     @classmethod
     def for_problem(
-        cls,
-        problem: Problem,
-        *,
-        hints: HintModel | None = None,
-        beta: Hyper = 2 / 3,
-        theta_0: Hyper | None = None,
+        cls, problem: Problem, *, hints: HintModel | None = None, beta: Hyper = 2 / 3, theta_0: Hyper | None = None
     ) -> OptimisticAFTRL:
         """Make A-FTRL that counts a forecast of the next gradient as if it had come.
 

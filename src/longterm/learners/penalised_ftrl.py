@@ -105,12 +105,7 @@ class MixedPenalisedFTRL(FTRL):
 
     @classmethod
     def for_problem(
-        cls,
-        problem: Problem,
-        *,
-        w_0: Hyper | None = None,
-        typical_size: float | None = None,
-        growth: Hyper = 0.5,
+        cls, problem: Problem, *, w_0: Hyper | None = None, typical_size: float | None = None, growth: Hyper = 0.5
     ) -> MixedPenalisedFTRL:
         """Make penalised FTRL without a known bound on the gradients, unharmed by a generous budget.
 

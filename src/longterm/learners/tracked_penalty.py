@@ -105,11 +105,7 @@ class TrackedPenalty(Surrogate):
     title = "Tracked penalty"
     promises = {REGRET: "O(√(T(1 + P))), moving, with the hard violation added"}
     variants = ()
-    drifting = (
-        {"slack": 0.3},
-        {"slack": 0.3, "tracker": "strongly adaptive"},
-        {"slack": 0.3, "tracker": "restarts"},
-    )
+    drifting = ({"slack": 0.3}, {"slack": 0.3, "tracker": "strongly adaptive"}, {"slack": 0.3, "tracker": "restarts"})
 
     def __post_init__(self) -> None:
         super().__post_init__()
