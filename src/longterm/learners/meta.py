@@ -13,6 +13,7 @@ from typing import Literal
 
 import numpy as np
 
+from longterm import _validate as validate
 from longterm._arrays import (
     Array,
     FloatArray,
@@ -27,7 +28,6 @@ from longterm._arrays import (
     sum_last,
     where_rows,
 )
-from longterm.errors import InputError
 
 MetaName = Literal["adahedge", "adapt-ml-prod"]
 """The names of the rules."""
@@ -171,6 +171,5 @@ RULES: Mapping[MetaName, Meta] = {"adahedge": AdaHedge(), "adapt-ml-prod": Adapt
 
 def rule_called(name: MetaName) -> Meta:
     """Return the rule of that name. Raise if there is none."""
-    if name not in RULES:
-        raise InputError("meta", f"{name!r} is not known", f"Choose from {sorted(RULES)}")
+    validate.choice("meta", name, RULES)
     return RULES[name]

@@ -22,11 +22,6 @@ class StronglyAdaptive(Tracker):
     Proof: `docs/proofs/drift.md`.
     """
 
-    @property
-    def levels(self) -> int:
-        """The number of interval lengths 2^k ≤ T."""
-        return int(math.log2(self.horizon)) + 1
-
     def memory(self, x: Array) -> Array:
         """Return the points and log weights of the levels, shape (..., N, d + 1). In round 1 only [1, 1] is active."""
         xp, N = namespace(x), self.levels
