@@ -38,9 +38,9 @@ from longterm.sets import Set
 from longterm.theory.bounds import HARD, REGRET, BoundValues
 from longterm.theory.facts import Constants
 
-TINY = 1e-12
+EPSILON = 1e-12
 """The ε of the steps as a share of G_f²."""
-OF_STEPS = 5.11
+REGRET_FACTOR = 5.11
 """The constant C as a multiple of Δ."""
 
 
@@ -146,15 +146,15 @@ class OptimisticCOCO(Learner[OptimisticCOCOState]):
 
     def _growth(self, level: Array) -> Array:
         """Return ω, the rate at which the weight grows with the violation."""
-        C, c = OF_STEPS * self.enclosing_set.diameter, self.made_for
+        C, c = REGRET_FACTOR * self.enclosing_set.diameter, self.made_for
         steep = 4 * C * namespace(level).sqrt(level + 4 * c.constraint_gradient_bound**2)
         return 1 / clamp_min(steep, c.constraint_bound / math.log(2))
 
     def _epoch_bounds(self, errors: Array, level: Array, rounds: Array) -> tuple[Array, Array]:
         """Return the terms of an epoch in the two bounds."""
-        xp, omega, C, c = namespace(level), self._growth(level), OF_STEPS * self.enclosing_set.diameter, self.made_for
-        theta = self._ratio / omega
-        steps = C * (xp.sqrt(errors) + TINY**0.5 * c.loss_gradient_bound)
+        xp, omega, c = namespace(level), self._growth(level), self.made_for
+        theta, size = self._ratio / omega, REGRET_FACTOR * self.enclosing_set.diameter
+        steps = size * (xp.sqrt(errors) + EPSILON**0.5 * c.loss_gradient_bound)
         return steps + theta / 4, xp.log(2 + 4 * (steps + c.loss_range * rounds) / theta) / omega
 
     def first_state(self, t: Array, x: Array) -> OptimisticCOCOState:
@@ -222,7 +222,7 @@ class OptimisticCOCO(Learner[OptimisticCOCOState]):
     def _step(self, state: OptimisticCOCOState, loss: Array, constraint: Array) -> Array:
         """Step from y_t along both directions."""
         size = 2**-0.75 * self.enclosing_set.diameter
-        eta = size / namespace(state.anchor).sqrt(state.errors + TINY * self.made_for.loss_gradient_bound**2)
+        eta = size / namespace(state.anchor).sqrt(state.errors + EPSILON * self.made_for.loss_gradient_bound**2)
         return self.enclosing_set.project(
             state.anchor - as_column(eta) * (loss + as_column(self._weight(state)) * constraint)
         )

@@ -144,8 +144,8 @@ class YuNeely(MadeForHorizon[QueueState], ProxLearner[QueueState]):
 
         def error_of(queue: FloatArray) -> FloatArray:
             weight = gamma * (queue + gamma * D_m)  # ≥ ‖w‖; Σ_j w_j ≤ √m ‖w‖
-            off = self.prox.error(np.sqrt(self.prox.constraint.count) * weight, 2 * alpha)
-            return np.asarray((G_f + self.lipschitz * weight + 4 * alpha * diameter) * off)
+            distance = self.prox.error(np.sqrt(self.prox.constraint.count) * weight, 2 * alpha)
+            return np.asarray((G_f + self.lipschitz * weight + 4 * alpha * diameter) * distance)
 
         # A queue up to q̄ has errors up to error_of(q̄). If it stays below q̄ with such errors, it always does. Such a q̄
         # exists: the bound grows like the root of the error, and the error like the queue.
