@@ -18,6 +18,7 @@ D²/(10F), and D²/(10R) with constants found online (`docs/proofs/aftrl.md` has
 Needs: a fixed constraint, and its prox on B. No horizon.
 Guarantees: O(√T + T^β) regret (strongly convex: O(log T + T^β)), O(T^{1−β/2}) for every Σ_t g_j(x_t) (signed). With
 constants found online they are data-dependent (`bound(problem, rounds, state=trace.state)`).
+Proof: `docs/proofs/aftrl.md`; of the mixture, `docs/proofs/scales.md`.
 Not promised: feasibility in a single round, a small Σ [g(x_t)]₊, anything about streams that drift: use `Restarted`.
 """
 

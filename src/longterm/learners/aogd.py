@@ -12,7 +12,8 @@ Steps: Table 1 of the paper (`ConvexSchedule`, `StronglyConvexSchedule`), or any
 Needs: no horizon, no projection onto {g ≤ 0}.
 Guarantees: Theorem 1, corrected (`theory.paper`), against any x* with g_t(x*) ≤ 0 in every round. Lemma 5 for other
 schedules that pass C1–C3, and for another c.
-Not promised: feasibility in a single round.
+Proof: `docs/proofs/theory.md`; with late feedback, `docs/proofs/delay.md`.
+Not promised: feasibility in a single round, a small Σ [g(x_t)]₊, the regret that the paper prints for β > ½ (false).
 """
 
 from __future__ import annotations

@@ -7,7 +7,8 @@ Steps: α_t = √t as published (`alpha=1`). G_f √t/(√2 Δ) is the choice wi
 article has a queue for each constraint. Here there is one constraint, for which the step has a closed form.
 Needs: as `ProxPenalty`, and a horizon.
 Guarantees: O(√T) regret and, for a fixed g, hard violation [g(x_1)]₊ + F/e + O(1/√T), from the floor alone. For
-changing g_t as `ProxPenalty`. The article's bound by the total change of the g_t is not in the library.
+changing g_t as `ProxPenalty`. Proof: `docs/proofs/after_the_paper.md`.
+Not promised: feasibility in a single round, the article's bound by the total change of the g_t.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 c = c_1 of `longterm.theory.margins` is enough in the end, because Σ γ_t grows as c T^{1−β/2}/(1 − β/2). `bound` shows
 from which T on. Needs a Slater point with slack ε. Guarantees: Lemma 5 on g + γ_t (`tightened`).
+Proof: `docs/proofs/theory.md`. Not promised: Σ g(x_t) ≤ 0 early, feasibility in a single round.
 """
 
 from __future__ import annotations

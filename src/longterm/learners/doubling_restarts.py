@@ -6,6 +6,7 @@ Guarantees: in each epoch the learner's own theorem (`bound` adds them up). A re
 c√T √2/(√2 − 1), 3.4 times as much, for T ≥ N. A violation that is O(1) in every epoch becomes O(log T). Around
 `NoViolationAOGD`, with N = ⌈c_0⌉, Σ g(x_t) ≤ 0 whenever an epoch ends. Proof: `docs/proofs/after_the_paper.md`.
 Needs: what the learner needs, except for the horizon.
+Not promised: to remember. Every epoch begins at the centre.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ a factor of up to √(2d). `tell` checks such a promise, the loop does not.
 Needs: a horizon, and the simplex with total 1 for B. Losses and constraints may be any convex ones, fixed or changing.
 Guarantees: `theorem`, against every x* with g_t(x*) ≤ 0 in all rounds (`docs/proofs/derivations.md`). θ must fall with
 T like η: a constant θ can have linear violation.
+Not promised: feasibility in a single round, a small Σ [g(x_t)]₊.
 """
 
 from __future__ import annotations

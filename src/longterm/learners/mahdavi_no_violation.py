@@ -6,7 +6,7 @@ a and b define each other: a is the only positive root of a³ − 12 F a² − r
 prints a = 2R/√(…), with which η = R²/(a√T) does not give a √T.)
 Needs: the horizon T, and a Slater point with slack ε > γ.
 Guarantees: Lemma 5 on g + γ in every round (`tightened`). At the horizon Σ g(x_t) ≤ 0 where the assumptions hold.
-Proof: `docs/proofs/theory.md`, "Margins".
+Proof: `docs/proofs/theory.md`, "Margins". Not promised: either at another T, feasibility in a single round.
 """
 
 from __future__ import annotations

@@ -14,7 +14,8 @@ The article asks for δ ≥ (m + 1) G² + 2 m δ² η², with an m that is not n
 8 (m + 1) G² η² ≤ 1; the article prints 2√2 η (m + 1) ≤ 1, without G.
 Needs: the horizon T; value and one subgradient of f_t and of each g_j (or of their maximum) at x_t.
 Guarantees: Theorem 4 of the article, corrected, also for g_t that change. A multiplier each bounds every Σ_t g_j(x_t),
-one bounds Σ_t max_j g_j(x_t), which is more. Proof: `docs/proofs/derivations.md`.
+one bounds Σ_t max_j g_j(x_t), which is more. Proof: `docs/proofs/derivations.md`. Not promised: feasibility in a single
+round, a small Σ [g(x_t)]₊.
 """
 
 from __future__ import annotations

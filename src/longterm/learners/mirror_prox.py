@@ -11,6 +11,7 @@ which changes g_j to g_j/‖a_j‖ for the learner. The trace records the proble
 Needs: the horizon T; affine constraints that never change, because they are used before the round.
 Assumes: 2η²(σ_max(A)² + δ²η²) ≤ 1, reported by `assumptions`. The article asks for T ≥ 164 (m + 1)³, far more.
 Guarantees: Theorem 12 of the article, proved again and corrected (`docs/proofs/derivations.md`).
+Not promised: a small Σ max_j g_j(x_t), feasibility in a single round.
 """
 
 from __future__ import annotations

@@ -7,7 +7,8 @@ path P:
 
     Σ f_t(x_t) − f_t(u_t) + β Σ ‖x_{t+1} − x_t‖ ≤ (Δ²/2 + ΔP)/η + ηG_f²T/2 + βηG_fT
 
-The constraint is not used. For constraints, see `PathBudget` with `block`.
+Proof: `docs/proofs/drift.md`.
+Not promised: anything about the constraint, which is not used. For constraints, see `PathBudget` with `block`.
 """
 
 from __future__ import annotations

@@ -10,7 +10,8 @@
 `DoublingRestarts` does without the horizon, in epochs of L_k = N 2^k rounds with γ_k = min(ε, c L_k^{−β/2}). With
 N ≥ c_0, Σ g(x_t) ≤ 0 whenever an epoch ends. `DecayingMarginAOGD` does without restarts too.
 Needs: a Slater point with slack ε > γ.
-Guarantees: Lemma 5 on g + γ (`tightened`).
+Guarantees: Lemma 5 on g + γ (`tightened`). Proof: `docs/proofs/theory.md`, "Margins".
+Not promised: Σ g(x_t) ≤ 0 before the horizon or with a smaller γ, feasibility in a single round.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ With rows of length 1, η = δ = T^{−1/3} and γ = b T^{−1/3}, b = 2 √(2F)
 b = 2 √F, without a factor 2. The margin is on the polyhedron, not on the feedback as in `tightened`: mirror prox uses
 the constraints before the round.
 Needs: what mirror prox needs, and a Slater point with slack ε > γ in rows of length 1.
+Proof: `docs/proofs/theory.md`, "Margins". Not promised: Σ max_j g_j(x_t) ≤ 0, feasibility in a single round.
 """
 
 from __future__ import annotations

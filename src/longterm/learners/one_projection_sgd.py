@@ -14,6 +14,7 @@ Needs: a horizon, a fixed constraint, Π_X once, and a `slope` ρ > 0 with dist(
 the boundary of {g ≤ 0} inside B, or ε/Δ where a point of B has g(x̂) ≤ −ε.
 Guarantees: for losses drawn independently from one law with mean f, E f(answer) − min_X f = O(1/√T), `answer_bound`.
 As for any A-OGD, regret and Σ g(x_t) of the rounds are bounded for arbitrary losses (`docs/proofs/derivations.md`).
+Not promised: anything about the answer against an adversary.
 """
 
 from __future__ import annotations

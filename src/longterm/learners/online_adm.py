@@ -15,6 +15,7 @@ project onto, which is the reason for the splitting. `OnlineADM` plays x_t, whic
 Needs: a horizon for the tuned ρ and η ~ √T, a fixed constraint, and Π_C in every round.
 Guarantees: `theorem`, for any x* in B ∩ C and any losses (`docs/proofs/derivations.md`). We know the rule from a
 restatement and derived it from the problem. Not built: the form A x + B z = c, and strongly convex losses.
+Not promised: feasibility in a single round by `OnlineADM`.
 """
 
 from __future__ import annotations

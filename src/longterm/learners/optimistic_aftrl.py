@@ -4,7 +4,7 @@ A-FTRL (`learners.aftrl`) with z_t + m_{t+1} in the place of z_t = Σ_{s≤t} �
 η_t = 2^{−½} R/√(S_{t−1} + ε), S_t = Σ_{s≤t} ‖∇f_s(x_s) − m_s‖², ε = 10^{−4} G_f², in the place of R/(G_f √t). In `ftrl`
 this is a `Multiplier` with a `ForecastScale`.
 Guarantees: those of A-FTRL with P = 8.6 R√(S_T + ε). The statement is ours; the proof is in
-`docs/proofs/derivations.md`.
+`docs/proofs/derivations.md`. Not promised: feasibility in a single round, a small Σ [g(x_t)]₊.
 """
 
 from __future__ import annotations

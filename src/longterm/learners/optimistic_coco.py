@@ -15,7 +15,8 @@ Guarantees, against x* with g_t(x*) ≤ 0 in every round, summed over the epochs
     Σ [g_t(x_t)]₊         ≤ Σ_i (1/ω_i) ln( 2 + 4(C√E^f_i + F T_i)/θ_i )      = Õ(√E^g + D)
 
 The rule follows the abstract of Lekeufack and Jordan (2024). Steps, constants and proof are ours
-(`docs/proofs/drift.md`). It is no `Surrogate`: the weight is set before x_t is played, and an epoch resets price and
+(`docs/proofs/drift.md`). Not promised: a gain from forecasts of g at its boundary.
+It is no `Surrogate`: the weight is set before x_t is played, and an epoch resets price and
 step together.
 """
 

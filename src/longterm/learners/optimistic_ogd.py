@@ -8,6 +8,7 @@ X is {g ≤ 0} ∩ B where its projection is known and g is fixed; then nothing 
 constraint is ignored. ε = 10^{−12} G_f² only keeps the first step finite. The rule is well known (Rakhlin and
 Sridharan 2013, for example); steps and constants are ours.
 Guarantees: Σ f_t(x_t) − f_t(x*) ≤ 5.11 Δ √(S_T + ε). Proof: `docs/proofs/derivations.md`.
+Not promised: anything about a constraint whose projection is not known.
 """
 
 from __future__ import annotations

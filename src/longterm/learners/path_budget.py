@@ -10,7 +10,8 @@ in any round t ≤ T:
 
     Σ f_s(x_s) − f_s(u_s) ≤ 1.5 A,         Σ [g_s(x_s)]₊ ≤ (2A/s) ln(4 + 2F t/A), if there is such a u
 
-Proof: `docs/proofs/drift.md`. With `block` n the decision changes every n rounds, at most ⌈T/n⌉ − 1 times. The sums of
+Proof: `docs/proofs/drift.md`. Not promised: anything if no point is feasible in some round.
+With `block` n the decision changes every n rounds, at most ⌈T/n⌉ − 1 times. The sums of
 a block count as one round, so T becomes ⌈T/n⌉ and G, F become nG, nF; u is constant within a block.
 """
 

@@ -12,6 +12,7 @@ Steps: a margin 0 < ϱ < ε, the slope s_0 = (ε − ϱ)/Δ, at most G_g, and η
 abstract and its authors' code. The proof is ours (`docs/proofs/after_the_paper.md`).
 Needs: a fixed constraint, the Slater point itself, a horizon (for ϱ), one value and subgradient of f_t and g at x_t.
 Guarantees: **g(x_t) ≤ 0 in every round**, up to rounding, and O(√T) regret, against adversarial losses.
+Proof: `docs/proofs/after_the_paper.md`.
 Not promised: small constants. η has (ε/(ΔG_g))² in it: a thin X means small steps.
 """
 

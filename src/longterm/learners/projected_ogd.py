@@ -7,7 +7,7 @@ Steps: η_t = Δ/(G√t) for convex losses (Zinkevich 2003, with the factor Δ/G
 distance of two points of X: the diameter of B unless a smaller one is given.
 Needs: the exact projection onto X, the same constraint in every round, one gradient of f_t at x_t. Never ∇g.
 Guarantees, at every T: regret at most (3/2) ΔG√T, and (G²/(2σ)) (1 + ln T). No violation in any round, up to the
-rounding of the projection. Proof: `docs/proofs/derivations.md`.
+rounding of the projection. Proof: `docs/proofs/derivations.md`. Not promised: a cheap round.
 """
 
 from __future__ import annotations

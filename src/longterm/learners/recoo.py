@@ -8,7 +8,8 @@ The queue grows by the violation of the *new* point under the *old* constraint, 
 Steps: **the article's γ_t and η_t are not known to us**. We know the rule from a paper that restates it. Here
 γ_t = gamma t^gamma_power and η_t = floor t^floor_power, of order t^{½+e} and t^½, so that w_t = Q_t γ_t ≥ w_0 t^{1+e}.
 α_t, w_0 and e are as in `ProxPenalty`.
-Needs and guarantees: as for `ProxPenalty`, if power ≤ gamma_power.
+Needs and guarantees: as for `ProxPenalty`, if power ≤ gamma_power. Proof: `docs/proofs/after_the_paper.md`.
+Not promised: the article's own constants, feasibility in a single round.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ change S times,
     Σ f_t(x_t) − f_t(u_t) ≤ ⌈T/n⌉ r(n) + S n F,         violation ≤ ⌈T/n⌉ v(n).
 
 On every interval I of rounds the regret is at most (|I|/n + 1) r(n) + (n − 1) F. Proof: `docs/proofs/aftrl.md`.
+Not promised: to be no worse than the learner on a stream that does not drift.
 """
 
 from __future__ import annotations

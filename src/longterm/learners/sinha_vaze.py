@@ -10,7 +10,8 @@ against d_t = ∇f_t(x_t) + w_t ∇[g_t(x_t)]₊ (`longterm.learners.surrogate`)
 
 Needs: the horizon (`DoublingRestarts` does without).
 Guarantees: `theorem`, against every x* with g_t(x*) ≤ 0 in all rounds, without a Slater point.
-Proofs: `docs/proofs/after_the_paper.md`.
+Proofs: `docs/proofs/after_the_paper.md`. Not promised: feasibility in a single round, an early effect of the price. For
+T up to a few thousand the violation can be all that the set allows.
 """
 
 from __future__ import annotations

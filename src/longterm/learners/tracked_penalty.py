@@ -11,8 +11,9 @@ gradients' bound for G',
     Σ f_t(x_t) − f_t(u_t) + Σ [g_t(x_t)]₊ ≤ 𝓐(P);     Σ [g_t(x_t)]₊ ≤ 𝓐(P*), P* the path of u*_t = argmin_{X_t} f_t
 
 `bound` has the first line, with `path`; `violation_bound` has the second. "distance" with Ader is Supantha and Sinha's
-method (2026; abstract read, proof ours: `docs/proofs/drift.md`). "none" bounds the regret alone. "projection" keeps all
-experts in a fixed X: no violation, and 𝓐 has G_f for G'.
+method (2026; abstract read, proof ours: `docs/proofs/drift.md`). "projection" keeps
+all experts in a fixed X: no violation, and 𝓐 has G_f for G'.
+Not promised: with penalty "none", anything about the constraint.
 """
 
 from __future__ import annotations

@@ -13,7 +13,8 @@ seeds is a batch of learners with different directions.
 Steps: η = r/√(2(D² + G_f²)T), at most 1/(4dG_g); δ the smallest root of δ = 2d²G_g² + 2η²δ²; ζ = δ/T, at most ρ/2.
 Needs: a horizon, B with an interior, and values of g_t at two points that are not played (`Feedback.constraint_at`).
 Guarantees: `theorem`, *in expectation over the u_t*, for losses and constraints that may depend on the past but not on
-u_t. Single runs may be worse. The constants are ours (`docs/proofs/after_the_paper.md`).
+u_t. The constants are ours (`docs/proofs/after_the_paper.md`).
+Not promised: anything about a single run.
 """
 
 from __future__ import annotations

@@ -15,7 +15,8 @@ Needs: no horizon, no Slater point, no projection.
 Guarantees: `QueuePrice.bounds`, at every T. If the g_t are drawn independently of the past, both lines hold in
 expectation against any x*, fixed in advance, with E max_j g_{t,j}(x*) ≤ 0. Constants and proof are ours
 (`docs/proofs/after_the_paper.md`).
-Not promised: an early effect of the constraint. With `Published`, w_t passes 1 when Q_t is about 12 D √t ln(12 D √t).
+Not promised: a small Σ [g_t(x_t)]₊ without `hard=True`, an early effect of the constraint. With
+`Published`, w_t passes 1 when Q_t is about 12 D √t ln(12 D √t).
 """
 
 from __future__ import annotations
