@@ -4,8 +4,8 @@
 
 Needs torch, scikit-learn and LONGTERM_DATA for Adult; cooper-optim and fairlearn are used where they are installed.
 Objective and violations are those of the whole training set, measured four times per epoch in the last tenth of the
-epochs. Both are means over these times and the seeds. Then the largest of the mean violations is shown. Of cooper's grid
-the smallest objective within the tolerance counts.
+epochs. Both are means over these times and the seeds. Then the largest of the mean violations is shown. Of cooper's
+grid the smallest objective within the tolerance counts.
 """
 
 from __future__ import annotations

@@ -33,6 +33,11 @@ class Multipliers(torch.nn.Module):  # type: ignore[misc]
     device, dtype : optional
         Of the multipliers; `to` and `load_state_dict` work as for every module.
 
+    Attributes
+    ----------
+    values, history : buffers (m,) and (m, 8)
+        The multipliers λ, and the other fields of `DualState`.
+
     Examples
     --------
     Minimise (x − 2)² subject to x ≤ 1. The multiplier is 2.
@@ -51,6 +56,9 @@ class Multipliers(torch.nn.Module):  # type: ignore[misc]
     >>> bool(abs(x.item() - 1) < 0.01), bool(abs(multipliers.values.item() - 2) < 0.05)
     (True, True)
     """
+
+    values: torch.Tensor
+    history: torch.Tensor
 
     def __init__(
         self,
