@@ -133,7 +133,7 @@ def test_data(capsys, monkeypatch, tmp_path):
         (["reproduce", "dsm", "--learners", "adam"], "'adam' is no curve"),
         (["report"], "folders: is empty"),
         (["report", "nowhere"], "is not the folder of an experiment"),
-        (["reproduce", "dsm", "--backend", "dask"], "scheduler: is missing"),
+        (["reproduce", "dsm", "--backend", "nothing"], "backend: 'nothing' cannot be used"),
         (["reproduce", "dsm", "--workers", "0"], "workers: 0 is not"),
         (["reproduce", "sample", "--rho", "nan"], "problem.budget: nan is neither"),
         (["reproduce", "dsm", "sample", "--learners", "convex-mirror-prox"], "'sample' has none of"),
