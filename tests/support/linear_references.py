@@ -11,7 +11,7 @@ from linear_learners import learner_with, put
 from longterm import AOGD, Problem, observe
 from longterm.constraints import Constraint, ElasticNetBudget, OnFirst
 from longterm.learners import AFTRL, GivenScale, GrowingPenalty, MahdaviOGD, Multiplier, PenalisedFTRL
-from longterm.learners.aogd import AOGDState
+from longterm.learners.base import DualState
 from longterm.linear_model import BudgetLinearLearner
 from longterm.linear_model.kernels.layout import Parameters
 from longterm.linear_model.kernels.losses import CODES, OF_TWO_CLASSES
@@ -120,7 +120,7 @@ def draw_states(pair: Pair, rng: np.random.Generator) -> tuple[Any, BudgetLinear
     if pair.rule == "a-ogd":
         raw = rng.standard_normal(over.dimension) * rng.choice([0.0, 1.0], size=over.dimension)
         x = over.project(raw * rng.choice([0.1, 3.0]) * over.radius)
-        return AOGDState(round, x, multiplier), our_learner(pair, t, x[:d], multiplier, 0.0, x)
+        return DualState(round, x, multiplier), our_learner(pair, t, x[:d], multiplier, 0.0, x)
     z = rng.standard_normal(over.dimension) * np.exp(rng.uniform(-2, 4))
     curvature = np.asarray(np.sqrt(t) / pair.parameters.step)
     weight = np.asarray(rng.uniform(0, 1.2) * np.abs(z[:d]).max() / max(pair.budget.l1, 0.3))

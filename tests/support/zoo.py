@@ -114,7 +114,6 @@ from longterm.streams import (
     SwitchingCosts,
     Windows,
 )
-from longterm.theory.penalties import Penalty
 from longterm.theory.schedules import ConstantSchedule, ConvexSchedule, CustomSchedule
 
 D = 6  # every set of the zoo has six coordinates, so that any loss and constraint fits any set
@@ -352,13 +351,12 @@ def recent_learners(problem: Problem) -> dict[str, Learner[Any]]:
     """Return the learners from Yu, Lee and Lee on."""
     # Many cuts bring small eigenvalues together, and rounding decides which of two eigenvectors is cut by.
     few = 3 if isinstance(problem.constraint, PositiveSemidefinite) else None
-    lighter = Penalty(lambda u: 0.3 * u**2, lambda u: 0.6 * u, strong_convexity=0.6)
     made: dict[str, Learner[Any]] = {
         "hedged cuts": HedgedCuts.for_problem(problem, cuts=few),
         "hedged cuts, bank": HedgedCuts.for_problem(problem, bank=0.1, meta="adapt-ml-prod", cuts=1, path=1.0),
         "Yu–Lee–Lee": YuLeeLee.for_problem(problem, rates="published"),
         "Yu–Lee–Lee, hard, sharp": YuLeeLee.for_problem(problem, hard=True, rates="sharp"),
-        "A-OGD with a penalty": AOGD.for_problem(problem, penalty=lighter),
+        "A-OGD with a penalty": AOGD.for_problem(problem, penalty=0.3),
     }
     B = problem.enclosing_set
     if isinstance(B, Ball) or (isinstance(B, Box) and np.all(B.lower < B.upper)):

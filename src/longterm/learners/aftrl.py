@@ -18,13 +18,11 @@ D²/(10F), and D²/(10R) with constants found online (`docs/proofs/aftrl.md` has
 Needs: a fixed constraint, and its prox on B. No horizon.
 Guarantees: O(√T + T^β) regret (strongly convex: O(log T + T^β)), O(T^{1−β/2}) for every Σ_t g_j(x_t) (signed). With
 constants found online they are data-dependent (`bound(problem, rounds, state=trace.state)`).
+Proof: `docs/proofs/aftrl.md`; of the mixture, `docs/proofs/scales.md`.
 Not promised: feasibility in a single round, a small Σ [g(x_t)]₊, anything about streams that drift: use `Restarted`.
 """
 
 from __future__ import annotations
-
-from collections.abc import Mapping
-from typing import Any, ClassVar
 
 import numpy as np
 
@@ -52,13 +50,10 @@ class AFTRL(FTRL):
     (1588.9, 127.5)
     """
 
-    name: ClassVar[str] = "aftrl"
-    title: ClassVar[str] = "A-FTRL"
-    promises: ClassVar[Mapping[str, str]] = {
-        REGRET: "O(√T + T^β), O(log T + T^β)",
-        LONG_TERM: "O(T^(1−β/2))",
-    }
-    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"steps": "strongly convex"})
+    name = "aftrl"
+    title = "A-FTRL"
+    promises = {REGRET: "O(√T + T^β), O(log T + T^β)", LONG_TERM: "O(T^(1−β/2))"}
+    variants = ({}, {"steps": "strongly convex"})
 
     @classmethod
     def for_problem(
@@ -95,12 +90,9 @@ class AdaptiveAFTRL(FTRL):
     1295.1
     """
 
-    name: ClassVar[str] = "adaptive_aftrl"
-    title: ClassVar[str] = "Adaptive A-FTRL"
-    promises: ClassVar[Mapping[str, str]] = {
-        REGRET: "O(√T + T^β), data-dependent",
-        LONG_TERM: "(τ − 1)[g(x_1)]₊ + O(T^(1−β/2)), data-dependent",
-    }
+    name = "adaptive_aftrl"
+    title = "Adaptive A-FTRL"
+    promises = {REGRET: "O(√T + T^β), data-dependent", LONG_TERM: "(τ − 1)[g(x_1)]₊ + O(T^(1−β/2)), data-dependent"}
 
     @classmethod
     def for_problem(cls, problem: Problem, *, beta: Hyper = 2 / 3, theta_0: Hyper | None = None) -> AdaptiveAFTRL:
@@ -141,9 +133,9 @@ class MixedAFTRL(FTRL):
     scale: ScaleMixture
     dual: Multiplier
 
-    name: ClassVar[str] = "mixed_aftrl"
-    title: ClassVar[str] = "Mixed A-FTRL"
-    promises: ClassVar[Mapping[str, str]] = AdaptiveAFTRL.promises
+    name = "mixed_aftrl"
+    title = "Mixed A-FTRL"
+    promises = AdaptiveAFTRL.promises
 
     @classmethod
     def for_problem(

@@ -26,8 +26,11 @@ from longterm.learners.needs import Need, require_needs
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import Bounds, BoundValues, NoTheoremError, Rounds, Theorem
-from longterm.theory.facts import Assumption
+from longterm.theory.facts import Assumption, Constants
 from longterm.theory.per_learner import PerLearner
+
+Variants = tuple[Mapping[str, Any], ...]
+"""Settings of `for_problem`, one mapping for each variant of a learner."""
 
 
 class DataDependentError(NoTheoremError):
@@ -56,6 +59,22 @@ class PointState(NamedTuple):
     x: Array
 
 
+class DualState(NamedTuple):
+    """The state (t, x_t, λ_t). λ has the shape (...), or one more axis where there are several multipliers."""
+
+    round: Array
+    x: Array
+    multiplier: Array
+
+
+class QueueState(NamedTuple):
+    """The state (t, x_t) and the queues, of shape (...) or (..., m)."""
+
+    round: Array
+    x: Array
+    queue: Array
+
+
 S = TypeVar("S", bound=State)
 
 
@@ -63,6 +82,8 @@ class Learner(PerLearner, ABC, Generic[S]):
     """One algorithm. Hyper-parameters may be arrays over the leading axes, so that a grid is one learner."""
 
     enclosing_set: Set
+    made_for: Constants | None = None
+    """The problem's constants that the hyper-parameters were made for, if known. Feedback must respect them."""
     needs: ClassVar[frozenset[Need]] = frozenset()
     """The needs beyond one value and one subgradient of f_t and g_t at x_t."""
     name: ClassVar[str] = ""
@@ -71,9 +92,9 @@ class Learner(PerLearner, ABC, Generic[S]):
     """The name in figures and tables. The class name if empty."""
     promises: ClassVar[Mapping[str, str]] = {}
     """The order in T of its bounds, by measure (`longterm.theory.bounds`)."""
-    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
+    variants: ClassVar[Variants] = ({},)
     """The settings of `for_problem` that take part in an arena by default."""
-    drifting: ClassVar[tuple[Mapping[str, Any], ...]] = ()
+    drifting: ClassVar[Variants] = ()
     """The settings that take part in the league of problems whose best decision moves."""
 
     @classmethod
@@ -122,11 +143,6 @@ class Learner(PerLearner, ABC, Generic[S]):
         return self.needs
 
     @property
-    def gradient_bound(self) -> Hyper | None:
-        """The G that the hyper-parameters were made for, if any."""
-        return None
-
-    @property
     def reads_pullback(self) -> bool:
         """True if `update` calls a function of the feedback, such as its pullback."""
         return False
@@ -138,13 +154,13 @@ class Learner(PerLearner, ABC, Generic[S]):
 
     @property
     def loss_gradient_bound(self) -> Hyper | None:
-        """The bound on ∇f_t that the hyper-parameters were made for. G, unless a learner separates the two."""
-        return self.gradient_bound
+        """The bound on ∇f_t that the hyper-parameters were made for, if any."""
+        return None if self.made_for is None else self.made_for.loss_gradient_bound
 
     @property
     def constraint_gradient_bound(self) -> Hyper | None:
-        """The bound on ∇g_t that the hyper-parameters were made for. G, unless a learner separates the two."""
-        return self.gradient_bound
+        """The bound on ∇g_t that the hyper-parameters were made for, if any."""
+        return None if self.made_for is None else self.made_for.constraint_gradient_bound
 
     @property
     def strong_convexity(self) -> Hyper:

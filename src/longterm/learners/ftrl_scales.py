@@ -12,7 +12,7 @@ s = R/G_f. For σ-strongly convex losses each loss is remembered by its quadrati
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -138,7 +138,7 @@ class OnlineScale(Scale):
     since their squares must be floats.
     """
 
-    finds_unit: ClassVar[bool] = True
+    finds_unit = True
 
     def init(self, prox: Prox, x: Array) -> OnlineState:
         return OnlineState.zeros(x)

@@ -13,7 +13,7 @@ and, with τ + 1 the first round that has a weight above 0,
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -53,7 +53,7 @@ class GrowingPenalty(FTRLDual):
     w_0: Hyper
     growth: Hyper = 0.5
 
-    starts_at_centre: ClassVar[bool] = False
+    starts_at_centre = False
 
     def __post_init__(self) -> None:
         validate.validate_fields(self, validate.positive, "w_0", "growth")

@@ -7,15 +7,14 @@ path P:
 
     Σ f_t(x_t) − f_t(u_t) + β Σ ‖x_{t+1} − x_t‖ ≤ (Δ²/2 + ΔP)/η + ηG_f²T/2 + βηG_fT
 
-A dead zone ν takes only (1 − ν/‖∇f_t‖)₊ of the step, without a theorem. The constraint is not used. For constraints,
-see `PathBudget` with `block`.
+A dead zone ν takes only (1 − ν/‖∇f_t‖)₊ of the step, without a theorem. Proof: `docs/proofs/drift.md`.
+Not promised: anything about the constraint, which is not used. For constraints, see `PathBudget` with `block`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -70,11 +69,11 @@ class MovementBudget(Learner[MovementBudgetState]):
     path: float = 0.0
     dead_zone: Hyper = 0.0
 
-    needs: ClassVar[frozenset[Need]] = frozenset({Need.HORIZON})
-    name: ClassVar[str] = "movement_budget"
-    title: ClassVar[str] = "Movement budget"
-    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(√T + T/S), movement within S"}
-    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ()
+    needs = frozenset({Need.HORIZON})
+    name = "movement_budget"
+    title = "Movement budget"
+    promises = {REGRET: "O(√T + T/S), movement within S"}
+    variants = ()
 
     def __post_init__(self) -> None:
         validate.validate_fields(self, validate.positive, "eta")

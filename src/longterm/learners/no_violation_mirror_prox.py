@@ -5,13 +5,12 @@ With rows of length 1, η = δ = T^{−1/3} and γ = b T^{−1/3}, b = 2 √(2F)
 b = 2 √F, without a factor 2. The margin is on the polyhedron, not on the feedback as in `tightened`: mirror prox uses
 the constraints before the round.
 Needs: what mirror prox needs, and a Slater point with slack ε > γ in rows of length 1.
+Proof: `docs/proofs/theory.md`, "Margins". Not promised: Σ max_j g_j(x_t) ≤ 0, feasibility in a single round.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -49,10 +48,10 @@ class NoViolationMirrorProx(MirrorProx):
     slater: SlaterPoint
     checked: tuple[Assumption, ...]
 
-    name: ClassVar[str] = "no_violation_mirror_prox"
-    title: ClassVar[str] = "No-violation mirror prox"
-    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(T^2/3)", LONG_TERM: "≤ 0 at T"}
-    needs: ClassVar[frozenset[Need]] = MirrorProx.needs | {Need.SLATER_POINT}
+    name = "no_violation_mirror_prox"
+    title = "No-violation mirror prox"
+    promises = {REGRET: "O(T^2/3)", LONG_TERM: "≤ 0 at T"}
+    needs = MirrorProx.needs | {Need.SLATER_POINT}
 
     @classmethod
     def for_problem(cls, problem: Problem, *, horizon: int, slater: SlaterPoint | None = None) -> NoViolationMirrorProx:

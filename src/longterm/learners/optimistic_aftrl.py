@@ -4,14 +4,13 @@ A-FTRL (`learners.aftrl`) with z_t + m_{t+1} in the place of z_t = Σ_{s≤t} �
 η_t = 2^{−½} R/√(S_{t−1} + ε), S_t = Σ_{s≤t} ‖∇f_s(x_s) − m_s‖², ε = 10^{−4} G_f², in the place of R/(G_f √t). In `ftrl`
 this is a `Multiplier` with a `ForecastScale`.
 Guarantees: those of A-FTRL with P = 8.6 R√(S_T + ε). The statement is ours; the proof is in
-`docs/proofs/derivations.md`.
+`docs/proofs/derivations.md`. Not promised: feasibility in a single round, a small Σ [g(x_t)]₊.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -54,7 +53,7 @@ class ForecastScale(Scale):
     size: float
     hints: HintModel = field(default_factory=LastGradient)
 
-    starts_at_centre: ClassVar[bool] = False
+    starts_at_centre = False
 
     def __post_init__(self) -> None:
         validate.set_frozen(self, size=validate.positive_scalar("size", self.size))
@@ -85,10 +84,10 @@ class ForecastScale(Scale):
 class OptimisticAFTRL(FTRL):
     """A-FTRL that counts a forecast of the next gradient."""
 
-    name: ClassVar[str] = "optimistic_aftrl"
-    title: ClassVar[str] = "Optimistic A-FTRL"
-    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(√Σ‖∇f − m‖² + T^β)", LONG_TERM: "O(T^(1−β/2))"}
-    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ()
+    name = "optimistic_aftrl"
+    title = "Optimistic A-FTRL"
+    promises = {REGRET: "O(√Σ‖∇f − m‖² + T^β)", LONG_TERM: "O(T^(1−β/2))"}
+    variants = ()
 
     @classmethod
     def for_problem(

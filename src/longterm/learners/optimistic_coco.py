@@ -15,16 +15,16 @@ Guarantees, against x* with g_t(x*) ≤ 0 in every round, summed over the epochs
     Σ [g_t(x_t)]₊         ≤ Σ_i (1/ω_i) ln( 2 + 4(C√E^f_i + F T_i)/θ_i )      = Õ(√E^g + D)
 
 The rule follows the abstract of Lekeufack and Jordan (2024). Steps, constants and proof are ours
-(`docs/proofs/drift.md`). It is no `Surrogate`: the weight is set before x_t is played, and an epoch resets price and
+(`docs/proofs/drift.md`). Not promised: a gain from forecasts of g at its boundary.
+It is no `Surrogate`: the weight is set before x_t is played, and an epoch resets price and
 step together.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import NamedTuple
 
 from longterm import _validate as validate
 from longterm._arrays import (
@@ -119,13 +119,10 @@ class OptimisticCOCO(Learner[OptimisticCOCOState]):
     constraint_hints: HintModel = LastGradient()  # noqa: RUF009 - frozen
     constraint: Constraint | None = None
 
-    name: ClassVar[str] = "optimistic_coco"
-    title: ClassVar[str] = "Optimistic COCO"
-    promises: ClassVar[Mapping[str, str]] = {
-        REGRET: "O(√Σ‖∇f − m‖² + √Σ‖∇[g]₊ − m‖²)",
-        HARD: "Õ(√Σ‖∇[g]₊ − m‖²)",
-    }
-    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ()
+    name = "optimistic_coco"
+    title = "Optimistic COCO"
+    promises = {REGRET: "O(√Σ‖∇f − m‖² + √Σ‖∇[g]₊ − m‖²)", HARD: "Õ(√Σ‖∇[g]₊ − m‖²)"}
+    variants = ()
 
     def __post_init__(self) -> None:
         sizes = ("loss_size", "constraint_size", "constraint_bound", "loss_range")

@@ -18,7 +18,7 @@ P = P_0 + N_0, and P_k + N_k against the smaller balls: `primal_bounds`. Proof: 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -121,7 +121,7 @@ class ScaleMixture(Scale):
     typical_size: float
     priced: bool = False
 
-    finds_unit: ClassVar[bool] = True
+    finds_unit = True
 
     def __post_init__(self) -> None:
         validate.validate_fields(self, validate.positive_scalar, "typical_size")

@@ -10,7 +10,8 @@ against d_t = ∇f_t(x_t) + w_t ∇[g_t(x_t)]₊ (`longterm.learners.surrogate`)
 
 Needs: the horizon (`DoublingRestarts` does without).
 Guarantees: `theorem`, against every x* with g_t(x*) ≤ 0 in all rounds, without a Slater point.
-Proofs: `docs/proofs/after_the_paper.md`.
+Proofs: `docs/proofs/after_the_paper.md`. Not promised: feasibility in a single round, an early effect of the price. For
+T up to a few thousand the violation can be all that the set allows.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 
@@ -138,12 +139,12 @@ class SinhaVaze(Surrogate, MadeForHorizon[SurrogateState]):
 
     price: ViolationPrice
 
-    needs: ClassVar[frozenset[Need]] = frozenset({Need.HORIZON})
-    name: ClassVar[str] = "sinha_vaze"
-    title: ClassVar[str] = "Sinha–Vaze"
-    drifting: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
-    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(√T), O(log T)", HARD: "O(√T log T), O(√(T log T))"}
-    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"steps": "strongly convex"})
+    needs = frozenset({Need.HORIZON})
+    name = "sinha_vaze"
+    title = "Sinha–Vaze"
+    drifting = ({},)
+    promises = {REGRET: "O(√T), O(log T)", HARD: "O(√T log T), O(√(T log T))"}
+    variants = ({}, {"steps": "strongly convex"})
 
     @classmethod
     def for_problem(

@@ -11,15 +11,16 @@ gradients' bound for G',
     Σ f_t(x_t) − f_t(u_t) + Σ [g_t(x_t)]₊ ≤ 𝓐(P);     Σ [g_t(x_t)]₊ ≤ 𝓐(P*), P* the path of u*_t = argmin_{X_t} f_t
 
 `bound` has the first line, with `path`; `violation_bound` has the second. "distance" with Ader is Supantha and Sinha's
-method (2026; abstract read, proof ours: `docs/proofs/drift.md`). "none" bounds the regret alone. "projection" keeps all
-experts in a fixed X: no violation, and 𝓐 has G_f for G'.
+method (2026; abstract read, proof ours: `docs/proofs/drift.md`). "projection" keeps
+all experts in a fixed X: no violation, and 𝓐 has G_f for G'.
+Not promised: with penalty "none", anything about the constraint.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -100,12 +101,12 @@ class TrackedPenalty(Surrogate):
     price: FixedPrice
     path: float = 0.0
 
-    needs: ClassVar[frozenset[Need]] = frozenset({Need.HORIZON})
-    name: ClassVar[str] = "tracked_penalty"
-    title: ClassVar[str] = "Tracked penalty"
-    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(√(T(1 + P))), moving, with the hard violation added"}
-    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ()
-    drifting: ClassVar[tuple[Mapping[str, Any], ...]] = (
+    needs = frozenset({Need.HORIZON})
+    name = "tracked_penalty"
+    title = "Tracked penalty"
+    promises = {REGRET: "O(√(T(1 + P))), moving, with the hard violation added"}
+    variants = ()
+    drifting = (
         {"slack": 0.3},
         {"slack": 0.3, "tracker": "strongly adaptive"},
         {"slack": 0.3, "tracker": "restarts"},
