@@ -255,7 +255,7 @@ def test_no_sequences_are_refused_with_a_number_that_would_do(command, capsys, t
 
 
 def test_an_interrupt_and_a_missing_extra_have_messages(monkeypatch, capsys):
-    import longterm.cli.reproduce as module
+    import longterm.cli.output as module
 
     def stop(*arguments, **options):
         raise KeyboardInterrupt
