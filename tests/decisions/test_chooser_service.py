@@ -206,7 +206,7 @@ def test_a_write_that_fails_changes_nothing(call, tmp_path, monkeypatch):
         "skip": lambda: chooser.skip(one),
     }
 
-    def fail(self, statements, guarded):
+    def fail(self, statements, guarded=0):
         for sql, arguments in statements[:-1]:
             self._execute(sql, arguments)
         raise sqlite3.OperationalError("database or disk is full")
