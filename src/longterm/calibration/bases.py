@@ -1,6 +1,6 @@
 """Bases: predictions of the score's quantile, to which a correction is added.
 
-A base proposes a quantile b and a scale σ > 0 from the scores seen so far. Coverage does not depend on it: Theorem 1
+A base predicts a quantile b and a scale σ > 0 from the scores seen so far. Coverage does not depend on it: Theorem 1
 holds for any numbers chosen before the score. A sharper base gives narrower intervals.
 """
 
@@ -9,13 +9,32 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
+
 from longterm import _validate as validate
-from longterm._arrays import Array, namespace
+from longterm._arrays import Array, clamp_min, namespace
 from longterm._display import ReprMixin
 
 
+def select(condition: Array, one: Array, other: Array) -> Array:
+    """Return `one` where the condition holds, else `other`. A single NumPy condition needs no array operation."""
+    if isinstance(condition, np.bool_):
+        return one if condition else other
+    return namespace(condition).where(condition, one, other)
+
+
+def clamp_max(values: Array, most: Any) -> Array:
+    """Return min(values, most)."""
+    return -clamp_min(-values, -most)
+
+
+def pinball(error: Array, miss_rate: Array) -> Array:
+    """Return the pinball loss of score − prediction at the quantile 1 − α."""
+    return clamp_min((1.0 - miss_rate) * error, -miss_rate * error)
+
+
 class Prediction(NamedTuple):
-    """Predictions of a base for one round: base b, scale σ, and what its experts predicted (..., K)."""
+    """Predictions for one round: base b, scale σ, and those of the experts (..., K)."""
 
     base: Array
     scale: Array
@@ -23,14 +42,15 @@ class Prediction(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """Data of one round: the score, 1{miss} − α, the groups, α, and 1 or 0 (no score was told before the ask).
+    """Data of one round: score, 1{miss} − α, groups, their number, and α.
 
-    `current` is True if the state is known to be the state of the ask.
+    `started` is 0 if no score was known at the ask, else 1. `current` is True if the state is that of the ask.
     """
 
     score: Array
     residual: Array
     groups: Array
+    active: Array
     miss_rate: Array
     started: Array
     current: bool
