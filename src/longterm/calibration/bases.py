@@ -89,31 +89,27 @@ class Tracker(ReprMixin):
         η, in units of the score.
     steps : {"constant", "decaying", "scale-free"}
         η; η t^{−0.6} (Angelopoulos, Barber, Bates 2024); or η/√(Σ residual²) (SF-OGD).
-    start : float
-        The first threshold.
     """
 
     step: float = 0.1
     steps: Literal["constant", "decaying", "scale-free"] = "constant"
-    start: float = 0.0
 
     def __post_init__(self) -> None:
         validate.validate_fields(self, validate.positive_scalar, "step")
 
     def init(self, shape: tuple[int, ...], groups: int, xp: Any, dtype: Any) -> TrackerState:
         zero = xp.zeros(shape, dtype=dtype)
-        return TrackerState(zero + self.start, zero, zero, zero + self.step)
+        return TrackerState(zero, zero, zero, zero + self.step)
 
     def predict(self, state: TrackerState, groups: Array) -> Prediction:
         b = state.threshold
         return Prediction(b, namespace(b).ones_like(b), b[..., None])
 
     def update(self, state: TrackerState, prediction: Prediction, outcome: Outcome) -> TrackerState:
-        xp = namespace(state.threshold)
         rounds, squares = state.rounds + 1.0, state.squares + outcome.residual**2
         step = state.step
         if self.steps == "decaying":
             step = self.step * rounds**-0.6
         elif self.steps == "scale-free":
-            step = self.step / xp.sqrt(xp.where(squares > 0.0, squares, 1.0))
+            step = self.step / select(squares > 0.0, squares, 1.0 + squares) ** 0.5
         return TrackerState(state.threshold + step * outcome.residual, squares, rounds, step)

@@ -29,15 +29,7 @@ class Evidence(NamedTuple):
 
 
 class Bound(NamedTuple):
-    """A certificate: the sum of residuals 1{miss} − α lies in [lower, upper] on the sequence played so far.
-
-    Parameters
-    ----------
-    lower, upper : array (..., k)
-        Limits of the sum, per group where the rule has groups.
-    theorem : str
-        Name of the theorem.
-    """
+    """A certificate: the sum of residuals 1{miss} − α of each group lies in [lower, upper], both (..., k)."""
 
     lower: Array
     upper: Array
@@ -51,14 +43,10 @@ def position_bound(evidence: Evidence, miss_rate: Array) -> Bound:
     return Bound(lower[..., None], upper[..., None], _theorem(evidence, "Theorem 1"))
 
 
-def tracker_bound(tracker: Tracker, state: TrackerState, evidence: Evidence, miss_rate: Array) -> Bound:
-    """Return Theorem 2: the range of scores and thresholds over the last step."""
-    xp = namespace(miss_rate)
-    start = tracker.start + xp.zeros_like(miss_rate)
-    steps = tracker.step * (evidence.late + 1.0)
-    below, above = (1.0, 1.0) if tracker.steps == "scale-free" else (miss_rate, 1.0 - miss_rate)
-    low, high = xp.minimum(evidence.lowest, start) - steps * below, xp.maximum(evidence.highest, start) + steps * above
-    reach = ((high - low) / state.step)[..., None]
+def tracker_bound(tracker: Tracker, state: TrackerState, evidence: Evidence) -> Bound:
+    """Return Theorem 2: the range of the scores, 0 and one move up and down, over the last step."""
+    largest_move = tracker.step * (2.0 if tracker.steps == "scale-free" else 1.0) * (evidence.late + 1.0)
+    reach = ((evidence.highest - evidence.lowest + largest_move) / state.step)[..., None]
     return Bound(-reach, reach, _theorem(evidence, "Theorem 2"))
 
 

@@ -1,7 +1,7 @@
 """Corrections that turn the counts of misses into a shift x of the threshold q = b + σx.
 
 Every correction increases with the number of misses. That keeps the error bounded on every sequence. While labels are
-late, the default corrections react more slowly; `late` is 1 + the number of other open rounds.
+late, the default corrections react more slowly: `late` is ℓ = 1 + the number of other open rounds.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ LARGEST_LOG_WEALTH = 600.0
 
 
 class Counts(NamedTuple):
-    """Numbers of rounds and misses; rounds with a tie (score = threshold) are told but not counted.
+    """Numbers of rounds and misses per group; rounds with a tie (score = threshold) are told but not counted.
 
-    `rounds` and `misses` are per group. `log_wealth` is the logarithm of the Krichevsky–Trofimov likelihood of the
-    misses over their likelihood at the nominal rate, and `bet` the next bet; both have size 0 without bets.
-    `most_active` is the largest number of groups of one round.
+    `log_wealth` is the logarithm of the Krichevsky–Trofimov likelihood of the misses over their likelihood at the
+    nominal rate, and `bet` the next bet; both have size 0 without bets. `most_active` is the largest number of groups
+    of one round.
     """
 
     told: Array
@@ -35,7 +35,7 @@ class Counts(NamedTuple):
 
     def excess(self, miss_rate: Array) -> Array:
         """Return misses − α·rounds per group, shape (..., k)."""
-        return self.misses - miss_rate[..., None] * self.rounds
+        return self.misses - expand_last(miss_rate) * self.rounds
 
     def add(self, residual: Array, groups: Array, active: Array, miss_rate: Array) -> Counts:
         """Return the counts after a round with this residual (..., 1), 0 at a tie."""
@@ -51,8 +51,8 @@ class Counts(NamedTuple):
 
 def next_bet(rounds: Array, misses: Array, miss_rate: Array) -> Array:
     """Return β = (λ − α)/(α(1 − α)) with λ = (misses + ½)/(rounds + 1), shape (..., k)."""
-    variance = miss_rate * (1.0 - miss_rate)
-    return ((misses + 0.5) / (rounds + 1.0) - miss_rate[..., None]) / variance[..., None]
+    alpha = expand_last(miss_rate)
+    return ((misses + 0.5) / (rounds + 1.0) - alpha) / (alpha * (1.0 - alpha))
 
 
 def count_active(groups: Array) -> Array:
@@ -60,20 +60,24 @@ def count_active(groups: Array) -> Array:
     return namespace(groups).vecdot(groups, groups)
 
 
-class _Correction(ReprMixin):
-    """Defaults of a correction: no linear part, no bets, and no inverse, which Theorem 1 needs."""
+@dataclass(frozen=True, repr=False)
+class Correction(ReprMixin):
+    """A correction without a linear part, without bets, and without an inverse, which Theorem 1 needs."""
 
-    gain: float = 0.0
+    gain = 0.0
     has_bets = False
     has_inverse = False
+
+    def __call__(self, counts: Counts, groups: Array, miss_rate: Array, late: Array) -> Array:
+        """Return the shift x of a round of these groups."""
+        raise NotImplementedError
 
     def inverse(self, z: Array, told: Array, late: Array) -> Array:
         """Return the excess at which the correction of one group equals z, in a round asked after `told` scores."""
         raise NotImplementedError
 
 
-@dataclass(frozen=True, repr=False)
-class NoCorrection(_Correction):
+class NoCorrection(Correction):
     """The zero correction: the threshold is the base alone."""
 
     def __call__(self, counts: Counts, groups: Array, miss_rate: Array, late: Array) -> Array:
@@ -81,34 +85,28 @@ class NoCorrection(_Correction):
 
 
 @dataclass(frozen=True, repr=False)
-class _WithGain(_Correction):
+class _WithGain(Correction):
     gain: float = 0.1
 
     def __post_init__(self) -> None:
         validate.validate_fields(self, validate.positive_scalar, "gain")
 
 
-@dataclass(frozen=True, repr=False)
 class Sinh(_WithGain):
-    """x = sinh(κE/ℓ^⅔) for one group: a score a thousand scales away costs 7.6/κ misses, not 1000/κ.
+    """x = sinh(κE/ℓ^⅔) for one group, with the gain κ = 0.1.
 
-    Parameters
-    ----------
-    gain : float
-        κ. The sum of residuals stays within asinh(max |z|)/κ + 1, with z the scores in units of the scale.
+    The sum of residuals stays within asinh(max |z|)/κ + 1, with z the scores in units of the scale: a score a thousand
+    scales away costs 7.6/κ misses, not 1000/κ.
     """
 
     has_inverse = True
 
     def __call__(self, counts: Counts, groups: Array, miss_rate: Array, late: Array) -> Array:
-        exponent = counts.excess(miss_rate)[..., 0] / self._slowness(late)
+        exponent = counts.excess(miss_rate)[..., 0] * self.gain / late ** (2.0 / 3.0)
         return namespace(exponent).sinh(clamp_min(clamp_max(exponent, LARGEST_EXPONENT), -LARGEST_EXPONENT))
 
     def inverse(self, z: Array, told: Array, late: Array) -> Array:
-        return namespace(z).asinh(z) * self._slowness(late)
-
-    def _slowness(self, late: Array) -> Array:
-        return late ** (2.0 / 3.0) / self.gain
+        return namespace(z).asinh(z) * late ** (2.0 / 3.0) / self.gain
 
 
 @dataclass(frozen=True, repr=False)
@@ -118,7 +116,7 @@ class Linear(_WithGain):
     Parameters
     ----------
     gain : float
-        κ.
+        The factor κ.
     normalised : bool
         Divide by m. GCACI does not.
     """
@@ -127,15 +125,15 @@ class Linear(_WithGain):
     has_inverse = True
 
     def __call__(self, counts: Counts, groups: Array, miss_rate: Array, late: Array) -> Array:
-        total = self.gain * _excess_of(counts, groups, miss_rate)
-        return total / _most_active(counts, groups) if self.normalised else total
+        total = self.gain * namespace(groups).vecdot(counts.excess(miss_rate), groups)
+        return total / clamp_min(counts.most_active, count_active(groups)) if self.normalised else total
 
     def inverse(self, z: Array, told: Array, late: Array) -> Array:
         return z / self.gain
 
 
 @dataclass(frozen=True, repr=False)
-class Saturating(_Correction):
+class Saturating(Correction):
     """x = K tan(E ln(t + 1)/(C(t + 1))) after t rounds, the saturating integrator of conformal PID.
 
     Parameters
@@ -162,52 +160,28 @@ class Saturating(_Correction):
         return namespace(z).atan(z / self.gain) / self._slope(told)
 
     def _slope(self, told: Array) -> Array:
-        t = namespace(told).maximum(told, 1.0) + 1.0
+        t = clamp_min(told, 1.0) + 1.0
         return namespace(told).log(t) / (t * self.saturation)
 
 
-@dataclass(frozen=True, repr=False)
-class Bets(_Correction):
+class Bets(Correction):
     """x = (1/k) Σ_j c_j W_j^{1/ℓ} β_j: the Krichevsky–Trofimov bettor of POGO, one per group, without a step size."""
 
     has_bets = True
 
     def __call__(self, counts: Counts, groups: Array, miss_rate: Array, late: Array) -> Array:
-        return _bets(counts, groups, late)
+        xp = namespace(groups)
+        wealth = xp.exp(xp.minimum(counts.log_wealth / expand_last(late), LARGEST_LOG_WEALTH))
+        return xp.vecdot(groups, wealth * counts.bet) / groups.shape[-1]
 
 
-@dataclass(frozen=True, repr=False)
-class LinearAndBets(_WithGain):
-    """The sum of `Linear`, divided by ℓ^¼, and `Bets`: the first bounds every group, the bets help the rare ones.
+class LinearAndBets(Linear):
+    """The sum of `Linear`, divided by ℓ^¼, and `Bets`: the first bounds every group, the bets help the rare ones."""
 
-    Parameters
-    ----------
-    gain : float
-        κ of the linear part.
-    """
-
+    has_inverse = False
     has_bets = True
+    _bets = Bets()
 
     def __call__(self, counts: Counts, groups: Array, miss_rate: Array, late: Array) -> Array:
-        linear = self.gain * _excess_of(counts, groups, miss_rate) / _most_active(counts, groups)
-        return linear / late**0.25 + _bets(counts, groups, late)
-
-
-def _excess_of(counts: Counts, groups: Array, miss_rate: Array) -> Array:
-    """Return ⟨V, c⟩."""
-    return namespace(groups).vecdot(counts.excess(miss_rate), groups)
-
-
-def _most_active(counts: Counts, groups: Array) -> Array:
-    """Return the largest number of groups of a round, this one included."""
-    return clamp_min(counts.most_active, count_active(groups))
-
-
-def _bets(counts: Counts, groups: Array, late: Array) -> Array:
-    """Return (1/k) Σ_j c_j W_j^{1/ℓ} β_j."""
-    xp = namespace(groups)
-    wealth = xp.exp(xp.minimum(counts.log_wealth / expand_last(late), LARGEST_LOG_WEALTH))
-    return xp.vecdot(groups, wealth * counts.bet) / groups.shape[-1]
-
-
-Correction = NoCorrection | Sinh | Linear | Saturating | Bets | LinearAndBets
+        linear = super().__call__(counts, groups, miss_rate, late) / late**0.25
+        return linear + self._bets(counts, groups, miss_rate, late)

@@ -8,15 +8,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from longterm._arrays import Array, clamp_min, clamp_to_divisor, expand_last, min_last, namespace, sum_last
+from longterm._arrays import Array, clamp_min, clamp_to_divisor, expand_last, like, min_last, namespace, sum_last
 from longterm._display import ReprMixin
 from longterm.calibration.bases import Outcome, Prediction, clamp_max, pinball
 
 N = 8
 """Predictors of each kind."""
-GAINS = tuple(2.0**-i for i in range(N))
-HALF_LIVES = tuple(2.0**i for i in range(N))
-SCALE_HALF_LIVES = (32.0, 1024.0)
+_HALF_LIVES = np.array([*(2.0**i for i in range(N)), 32.0, 1024.0])
+_RATES = 1.0 / _HALF_LIVES[:N]
+"""Rates of the means, and gains of the trackers in units of the scale."""
+_LOG_DECAY = -math.log(2.0) / _HALF_LIVES
+_LAST_WEIGHT = np.expm1(_LOG_DECAY)
+"""A mean with decay d per round gives round n the weight (1 − d)/(1 − dⁿ); this is d − 1."""
 _SLOW_SHARE = 1.0 / 32.0
 _DEVIATION_STEP = 0.1
 _GROUP_GAIN = 4.0
@@ -80,24 +83,26 @@ class Mixture(ReprMixin):
 
     def update(self, state: MixtureState, prediction: Prediction, outcome: Outcome) -> MixtureState:
         xp, groups = namespace(state.means), outcome.groups
-        fixed = _constants(xp, state.means.dtype, groups.shape[-1])
-        s, cover = expand_last(outcome.score), expand_last(-outcome.miss_rate)
+        rates, log_decay, last_weight = (like(c, state.means) for c in (_RATES, _LOG_DECAY, _LAST_WEIGHT))
+        score, s, cover = outcome.score, expand_last(outcome.score), expand_last(-outcome.miss_rate)
         miss = 1.0 + cover
         began = clamp_max(state.rounds, 1.0)
-        first = expand_last((1.0 - began) * outcome.score)  # the first score, then 0
+        first = expand_last((1.0 - began) * score)  # the first score, then 0
         means = state.means + first
 
         # AdaHedge judges the experts by what they predicted at the ask. They learn from what they predict now: moved
         # by misses from before, they would oscillate while labels are late.
         error = s - prediction.experts
         loss = pinball(error, expand_last(outcome.miss_rate))
+        # On time the weighted loss of the experts is larger than that of their mean.
+        own_loss = 0.0 if outcome.current else outcome.started * pinball(score - prediction.base, outcome.miss_rate)
         ahead = error if outcome.current else s - _experts(state, groups)
         move = xp.where(ahead > 0.0, miss, cover)
 
         center = (outcome.started * prediction.base + (1.0 - outcome.started) * means[..., -1])[..., None]
         distance = s - xp.concat([means, center, center], axis=-1)
         size = xp.abs(distance)
-        rate = fixed.weights / xp.expm1(expand_last(clamp_min(state.rounds, 1.0)) * fixed.log_decay)
+        rate = last_weight / xp.expm1(expand_last(clamp_min(state.rounds, 1.0)) * log_decay)
         errors = state.errors + rate * (size - state.errors)
         scale = _scale(errors[..., N], errors[..., N + 1])
 
@@ -107,27 +112,28 @@ class Mixture(ReprMixin):
             share = groups / expand_last(outcome.active)
             counted = groups * expand_last(began)
             group_rounds = group_rounds + counted
-            decay = xp.maximum(group_rounds, 1.0)[..., None, :] * fixed.log_decay[N:, None]
-            rate = counted[..., None, :] * (fixed.weights[N:, None] / xp.expm1(decay))
+            decay = xp.maximum(group_rounds, 1.0)[..., None, :] * log_decay[N:, None]
+            rate = counted[..., None, :] * (last_weight[N:, None] / xp.expm1(decay))
             group_errors = group_errors + rate * (size[..., N:, None] - group_errors)
             # The rarest group of the round takes most of the step: frequent ones are held in place by other rounds.
             rarity = groups / (group_rounds + 1.0)
             blame = rarity * expand_last(_GROUP_GAIN / xp.vecdot(rarity, groups))
             step = blame * _scale(group_errors[..., 0, :], group_errors[..., 1, :])
-            moved = (fixed.gains * move[..., 2 * N :])[..., None] * step[..., None, :]
-            group_trackers = group_trackers + moved + (first * fixed.unit)[..., None, :]
+            group_trackers = group_trackers + (rates * move[..., 2 * N :])[..., None] * step[..., None, :]
+            every = group_trackers[..., :1] + first[..., None]
+            group_trackers = xp.concat([every, group_trackers[..., 1:]], axis=-1)
         deviation_step = expand_last(_DEVIATION_STEP * began) * move[..., N : 2 * N]
         return MixtureState(
             state.rounds + 1.0,
             scale,
-            state.trackers + expand_last(scale) * fixed.gains * move[..., :N] + first,
-            means + fixed.mean_rates * distance[..., :N],
+            state.trackers + expand_last(scale) * rates * move[..., :N] + first,
+            means + rates * distance[..., :N],
             errors,
             state.multiples + deviation_step[..., None] * share[..., None, :],
             group_trackers,
             group_rounds,
             group_errors,
-            _hedge(state.hedge, loss * expand_last(outcome.started), _own_loss(prediction, outcome)),
+            _hedge(state.hedge, loss * expand_last(outcome.started), own_loss),
         )
 
     def add_group(self, state: MixtureState) -> MixtureState:
@@ -172,40 +178,6 @@ def append_zero(values: Array) -> Array:
 def _scale(fast: Array, slow: Array) -> Array:
     """Return max(fast, slow/32), clamped so that it can be divided by."""
     return clamp_to_divisor(clamp_min(fast, _SLOW_SHARE * slow))
-
-
-class _Constants(NamedTuple):
-    """Gains (8), rates of the means (8), log decays and weights of the errors (10), and (1, 0, …, 0) (k)."""
-
-    gains: Array
-    mean_rates: Array
-    log_decay: Array
-    weights: Array
-    unit: Array
-
-
-_CONSTANTS: dict[tuple[str, Any, int], _Constants] = {}
-
-
-def _constants(xp: Any, dtype: Any, groups: int) -> _Constants:
-    """Return the constants as arrays. Round n has the weight (1 − d)/(1 − dⁿ) in a mean with decay d per round."""
-    key = xp.__name__, dtype, groups  # dtypes of different libraries cannot be compared
-    found = _CONSTANTS.get(key)
-    if found is None:
-        lives = np.array(HALF_LIVES + SCALE_HALF_LIVES)
-        log_decay = -math.log(2.0) / lives
-        numbers = (GAINS, 1.0 / lives[:N], log_decay, np.expm1(log_decay), np.eye(1, groups)[0])
-        found = _Constants(*(xp.asarray(values, dtype=dtype) for values in numbers))
-        if "jax" not in key[0]:  # inside a trace these are tracers, which must not outlive it
-            _CONSTANTS[key] = found
-    return found
-
-
-def _own_loss(prediction: Prediction, outcome: Outcome) -> Array:
-    """Return the pinball loss of the base at the ask; 0 in a round told on time, where the weighted loss is larger."""
-    if outcome.current:
-        return 0.0
-    return outcome.started * pinball(outcome.score - prediction.base, outcome.miss_rate)
 
 
 def _hedge(old: Weights, loss: Array, own_loss: Array) -> Weights:

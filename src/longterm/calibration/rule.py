@@ -38,19 +38,7 @@ LARGEST_SCORE = 1e100
 
 
 class CalibrationState(NamedTuple):
-    """State of a `Calibration`.
-
-    Parameters
-    ----------
-    miss_rate : array (...)
-        The nominal rate α.
-    counts : Counts
-        Rounds and misses per group.
-    base : object
-        State of the base.
-    evidence : Evidence
-        Sums of the certificate.
-    """
+    """State of a `Calibration`: the rate α, rounds and misses per group, the base's state, the certificate's sums."""
 
     miss_rate: Array
     counts: Counts
@@ -64,18 +52,10 @@ class CalibrationState(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """A threshold, and what `tell` needs later.
+    """A threshold (a score above it is a miss), and what `tell` needs later.
 
-    Parameters
-    ----------
-    threshold, shift : array (...)
-        A score above the threshold is a miss. The shift is the correction in units of the scale.
-    prediction : Prediction
-        Base, scale and experts at the ask.
-    groups : array (..., k)
-        Groups of the round, 0 or 1.
-    late, told : array (...)
-        1 + the other open rounds, and the number of known scores, at the ask.
+    The shift is the correction in units of the scale. `late` is 1 + the other open rounds, and `told` the number of
+    known scores, at the ask.
     """
 
     threshold: Array
@@ -148,7 +128,7 @@ class Calibration(ReprMixin):
         )
 
     def ask(self, state: CalibrationState, groups: Array = None, *, open_rounds: Array = 0) -> Asked:
-        """Return the threshold of the next round.
+        """Return the threshold of the next round; with the default base +∞ until 1/α − 1 scores are known.
 
         Parameters
         ----------
@@ -157,11 +137,6 @@ class Calibration(ReprMixin):
             1 for the groups the round belongs to, else 0; the first must be 1. Needed if the rule has groups.
         open_rounds : array (...) or int
             Other rounds asked for and not yet told. Corrections react more slowly while labels are late.
-
-        Returns
-        -------
-        Asked
-            With the default base the threshold is +∞ until 1/α − 1 scores are known.
         """
         xp, told = namespace(state.miss_rate), state.told
         c = self._require_groups(state, groups)
@@ -176,13 +151,7 @@ class Calibration(ReprMixin):
     def tell(self, state: CalibrationState, asked: Asked, score: Array) -> CalibrationState:
         """Return the state after the score of an asked round, which may come late and in any order.
 
-        Parameters
-        ----------
-        state : CalibrationState
-        asked : Asked
-            The result of `ask`.
-        score : array (...)
-            Finite scores of magnitude at most 1e100 (1e19 in single precision).
+        Scores are finite, of magnitude at most 1e100 (1e19 in single precision).
         """
         xp, alpha, counts = namespace(state.miss_rate), state.miss_rate, state.counts
         s = xp.asarray(score, dtype=alpha.dtype)[()]
@@ -258,13 +227,15 @@ class Calibration(ReprMixin):
         """
         if not isinstance(self.base, Mixture) or not isinstance(self.correction, (Sinh, LinearAndBets)):
             raise InputError("groups", "can be added to the default rule only", "Make the rule with all groups at once")
-        larger, counts, alpha = Calibration(self.miss_rate, self.groups + 1, self.base), state.counts, state.miss_rate
+        correction = self.correction if self.groups > 1 else LinearAndBets()
+        larger = Calibration(self.miss_rate, self.groups + 1, self.base, correction)
+        counts, alpha = state.counts, state.miss_rate
         xp, wealth, added = namespace(alpha), counts.log_wealth, 1.0 / larger.groups
         if self.groups == 1:
             misses, hits = counts.misses, counts.rounds - counts.misses
             wealth = xp.asarray(betaln(misses + 0.5, hits + 0.5)) - math.log(math.pi)
             wealth = wealth - misses * xp.log(alpha)[..., None] - hits * xp.log1p(-alpha)[..., None]
-            linear = larger.correction.gain * counts.excess(alpha)[..., 0] ** 2
+            linear = correction.gain * counts.excess(alpha)[..., 0] ** 2
             added = 0.5 * (linear + xp.exp(xp.minimum(wealth[..., 0], LARGEST_LOG_WEALTH)) - 1.0)
         rounds, misses = append_zero(counts.rounds), append_zero(counts.misses)
         bet = next_bet(rounds, misses, alpha)
@@ -274,12 +245,10 @@ class Calibration(ReprMixin):
 
     def with_all_groups(self, asked: Asked) -> Asked:
         """Return an ask that was made before groups were added, with zeros for the new ones."""
-        while asked.groups.shape[-1] < self.groups:
-            prediction = asked.prediction
-            if isinstance(self.base, Mixture):
-                prediction = self.base.add_experts(prediction)
-            asked = asked._replace(groups=append_zero(asked.groups), prediction=prediction)
-        return asked
+        groups, prediction = asked.groups, asked.prediction
+        while groups.shape[-1] < self.groups and isinstance(self.base, Mixture):
+            groups, prediction = append_zero(groups), self.base.add_experts(prediction)
+        return asked._replace(groups=groups, prediction=prediction)
 
     def excess(self, state: CalibrationState) -> Array:
         """Return Σ (1{miss} − α) per group, shape (..., k). Rounds with a tie are left out."""
@@ -301,5 +270,5 @@ class Calibration(ReprMixin):
         if not isinstance(self.correction, NoCorrection):
             return group_bound(self.correction, state.counts, state.evidence, state.miss_rate)
         if isinstance(self.base, Tracker):
-            return tracker_bound(self.base, state.base, state.evidence, state.miss_rate)
+            return tracker_bound(self.base, state.base, state.evidence)
         raise InputError("correction", "none, so nothing controls the coverage", "Use Sinh or Linear")
