@@ -13,7 +13,7 @@ endif
 # Tests start Python hundreds of times, so compiled sources are kept.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help reproduce pacing routing test tests soaked test-all test-processors quick lint tables docs package soak bench bench-live bench-linear bench-models bench-calibration bench-router bench-scale bench-gpu test-gpu clean
+.PHONY: help reproduce pacing routing test tests soaked test-all test-processors quick lint docs package soak bench bench-live bench-linear bench-models bench-calibration bench-router bench-scale bench-gpu test-gpu clean
 
 help:
 	@echo "make reproduce   two of the paper's experiments: tables, figures, and a page, results/report.html"
@@ -96,9 +96,6 @@ quick: $(READY)
 SECONDS ?= 600
 soak: $(READY)
 	PYTHONPATH=tests/support OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/support/soak.py $(SECONDS)
-
-tables: $(READY)
-	$(BIN)/python docs/generate.py
 
 # What runs the code of the pages; with the docstrings' these are the doctests of the site. `make test` has them, too, so
 # after it DOCTESTS=no leaves them out.

@@ -11,6 +11,7 @@ from typing import Any
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
+import generate  # noqa: E402
 import reference  # noqa: E402
 
 from longterm import __version__  # noqa: E402
@@ -31,7 +32,7 @@ extensions = [
     "sphinxcontrib.bibtex",
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
-exclude_patterns = ["_build", "_templates", "gallery/*.py", "gallery/README.rst"]
+exclude_patterns = ["_build", "_templates", "gallery/*.py", "gallery/README.rst", "reference/api/tables"]
 html_theme = "furo"
 html_title = "longterm"
 # MathJax comes with a package and is copied into the site, which then works offline.
@@ -39,7 +40,7 @@ MATHJAX = Path(str(find_spec("sphinx-mathjax-offline").origin)).parent / "static
 mathjax_path = "tex-svg.js"
 html_static_path = ["_static", str(MATHJAX / mathjax_path)]
 html_css_files = ["site.css"]
-html_js_files = ["versions.js"]
+html_js_files = ["math.js", "versions.js"]
 html_copy_source = False
 templates_path = ["_templates"]
 html_theme_options = {"navigation_with_keys": True}
@@ -116,4 +117,5 @@ def escaped(app: Any, what: str, name: str, thing: object, options: object, line
 def setup(app: Any) -> None:
     """Write the pages that are read off the package."""
     reference.write(HERE / "reference" / "api")
+    generate.write(HERE / "reference" / "api" / "tables")
     app.connect("autodoc-process-docstring", escaped, priority=900)  # after numpydoc

@@ -18,6 +18,7 @@ from typing import Any
 
 import longterm
 from longterm.cli import COMMANDS, parse
+from longterm.learners import Learner
 
 WITHOUT_PAGE = {"storage"}
 """Subpackages whose names are for the other subpackages."""
@@ -134,13 +135,14 @@ def _has_docstring(member: Any) -> bool:
 
 
 def _method_section(thing: Any, homes: dict[int, str]) -> str:
-    """Return the docstring of the file that defines a name, if it has more than a line and no other public name."""
+    """Return the docstring of the file that defines a learner, or one public name only, if it has more than a line."""
     source = inspect.getmodule(thing)
     if source is None or source.__name__ in modules() or not source.__doc__:
         return ""
     text = inspect.cleandoc(source.__doc__)
     public = [one for one in vars(source).values() if getattr(one, "__module__", "") == source.__name__]
-    if "\n" not in text or sum(id(one) in homes for one in public) != 1:
+    alone = sum(id(one) in homes for one in public) == 1
+    if "\n" not in text or not (alone or (inspect.isclass(thing) and issubclass(thing, Learner) and thing.name)):
         return ""
     return f"\n.. rubric:: Method\n\n{as_text(text)}\n"
 

@@ -1,49 +1,63 @@
-"""docs/proofs/guarantees.md says of every learner what the package says of it."""
+"""The page of guarantees is read off the learners, and each learner states what the page needs."""
 
 import inspect
 import re
+import runpy
 from pathlib import Path
 
 import pytest
 
-from longterm import learners
-from longterm.engines.trace import Trace
-from longterm.learners import AFTRL, DoublingRestarts, Learner, Need, Restarted, SinhaVaze, YuNeely
+from longterm.learners import AFTRL, DoublingRestarts, Need, Restarted, SinhaVaze, YuNeely, every_learner
 from longterm.problems import two_dimensional
 
-PAGE = (Path(__file__).parents[2] / "docs" / "proofs" / "guarantees.md").read_text(encoding="utf-8")
-PACKAGE = {
-    name: thing
-    for name, thing in vars(learners).items()
-    if inspect.isclass(thing) and issubclass(thing, Learner) and thing.name
-}
+DOCS = Path(__file__).parents[2] / "docs"
+GENERATE = runpy.run_path(str(DOCS / "generate.py"))
+LEARNERS = {learner.__name__: learner for learner in every_learner()}
 
 
-def table(first_cell: str) -> list[list[str]]:
-    """The rows of the table whose first heading this is."""
-    after = PAGE.split(f"\n| {first_cell} |", 1)[1].split("\n\n", 1)[0].splitlines()[2:]
-    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in after]
+def test_the_page_includes_what_is_generated(tmp_path):
+    GENERATE["write"](tmp_path)
+    page = (DOCS / "proofs" / "guarantees.md").read_text(encoding="utf-8")
+    included = re.findall(r"\{include\} \.\./reference/api/tables/(\w+\.md)", page)
+    assert set(included) == {path.name for path in tmp_path.iterdir()}
 
 
-ROWS = {row[0].strip("` "): row[1:] for row in table("learner")}
-ENTRIES = dict(re.findall(r"^### `(\w+)`\n\n(.*?)(?=^##|\Z)", PAGE, flags=re.MULTILINE | re.DOTALL))
+def test_every_learner_has_one_row():
+    rows = GENERATE["table_of_learners"]().splitlines()[2:]
+    named = [re.search(r"~longterm\.learners\.(\w+)`", row)[1] for row in rows]
+    assert sorted(named) == sorted(LEARNERS)
+    assert all(row.count(" | ") == 4 for row in rows), "a bar in a cell"
 
 
-def words(need: Need) -> str:
-    return need.name.lower().replace("_", " ")
+def test_every_need_is_explained():
+    rows = GENERATE["table_of_needs"]().splitlines()[2:]
+    assert [row.split(" | ")[1].rstrip(" |") for row in rows] == [need.value for need in Need]
 
 
-def test_every_learner_has_one_row_and_one_entry():
-    assert PACKAGE.keys() == ROWS.keys() == ENTRIES.keys()
-    assert len(table("learner")) == len(ROWS)
+@pytest.mark.parametrize("name", sorted(LEARNERS))
+def test_a_learner_says_all_that_it_should(name):
+    learner = LEARNERS[name]
+    assert learner.promises
+    assert set(learner.promises) <= {*GENERATE["MEASURES"], "every round"}
+    assert (Need.HORIZON in learner.needs) == ("horizon" in inspect.signature(learner.for_problem).parameters)
+    statement = GENERATE["statement_of"](learner)
+    assert "Not promised:" in statement
+    assert "hard_violation" in learner.promises or "**hard**" not in statement
+    pages = [(DOCS / "proofs" / f"{page}.md").read_text(encoding="utf-8") for page in GENERATE["proofs_of"](learner)]
+    assert pages, "name the page of the proof: docs/proofs/….md"
+    assert any(f"`{name}" in page for page in pages)
 
 
-def test_words_are_explained():
-    assert {row[0]: row[1] for row in table("word | `learner.needs` in full")} == {
-        words(need): need.value for need in Need
-    }
-    measures = {row[0]: row[2].strip("`") for row in table("word | sum")}
-    assert all(hasattr(Trace, name) or name in Trace.__dataclass_fields__ for name in measures.values())
+@pytest.mark.parametrize(
+    ("promise", "latex"),
+    [
+        ("O(T^max(β, 1−β)), O(log T)", r"$O(T^{\max(\beta, 1-\beta)})$, $O(\log T)$"),
+        ("Õ(√(T(1 + P)) T^(3/4)) for a fixed g", r"$\tilde O(\sqrt{T(1 + P)} T^{3/4})$ for a fixed g"),
+        ("hard 0", "hard 0"),
+    ],
+)
+def test_orders_are_typeset(promise, latex):
+    assert GENERATE["typeset"](promise) == latex
 
 
 def test_needs_of_learners_around_learners():
@@ -52,14 +66,3 @@ def test_needs_of_learners_around_learners():
     assert Restarted(inner, every=10).needs == inner.needs
     for one in (YuNeely.for_problem(problem, horizon=1), SinhaVaze.for_problem(problem, horizon=1)):
         assert DoublingRestarts(one).needs == one.needs - {Need.HORIZON}
-
-
-@pytest.mark.parametrize("name", sorted(ENTRIES))
-def test_an_entry_says_all_that_it_should(name):
-    entry = ENTRIES[name]
-    assert "*Assumes*" in entry
-    assert re.search(r"\*Promises[^*]*\*", entry)
-    assert re.search(r"^\$\$\n.*?(\\le|=).*?^\$\$", entry, flags=re.MULTILINE | re.DOTALL), "no formula"
-    assert "*Not promised*" in entry
-    promised = "hard_violation" in PACKAGE[name].promises
-    assert promised or "**hard**" not in entry

@@ -1,5 +1,7 @@
 """Projected OGD against pencil and paper, its bounds, and what it refuses."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -77,7 +79,9 @@ def test_only_the_gradients_of_the_losses_count():
     assert learner.tell(state, steep).x[0] == pytest.approx(-1.0)
     with pytest.raises(BrokenBoundError, match="loss_gradient"):
         learner.tell(state, steep._replace(loss_gradient=np.array([1.1, 0.0])))
-    made_for_less = ProjectedOGD(problem.enclosing_set, problem.projection, 1.0, 0.5, made_for=0.5)
+    made_for_less = ProjectedOGD(
+        problem.enclosing_set, problem.projection, 1.0, 0.5, replace(problem.constants, loss_gradient_bound=0.5)
+    )
     with pytest.raises(BrokenBoundError, match=r"loss_gradient in round 1: has size 1, above the declared bound 0\.5"):
         run(problem, made_for_less, RandomCosts(2), 5)
 

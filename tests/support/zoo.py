@@ -35,7 +35,6 @@ from longterm.learners import (
     LEWA,
     RECOO,
     AdaGradAOGD,
-    AdaGradDiagonal,
     AdaptiveAFTRL,
     AdaptivePenalisedFTRL,
     ConstantMargin,
@@ -114,7 +113,6 @@ from longterm.streams import (
     SwitchingCosts,
     Windows,
 )
-from longterm.theory.penalties import Penalty
 from longterm.theory.schedules import ConstantSchedule, ConvexSchedule, CustomSchedule
 
 D = 6  # every set of the zoo has six coordinates, so that any loss and constraint fits any set
@@ -321,7 +319,7 @@ def drift_learners(problem: Problem) -> dict[str, Learner[Any]]:
         "path budget": PathBudget.for_problem(problem, horizon=1000, path=1.0),
         "path budget in blocks": PathBudget.for_problem(problem, horizon=1000, block=7),
         "latest cut": LatestCut.for_problem(problem),
-        "movement budget": MovementBudget.for_problem(problem, horizon=1000, dead_zone=0.01),
+        "movement budget": MovementBudget.for_problem(problem, horizon=1000),
     }
     trackers: tuple[Any, ...] = ("ader", "strongly adaptive")
     if problem.name == "two-dimensional":  # elsewhere rounding decides which of two equal levels leads
@@ -352,13 +350,12 @@ def recent_learners(problem: Problem) -> dict[str, Learner[Any]]:
     """Return the learners from Yu, Lee and Lee on."""
     # Many cuts bring small eigenvalues together, and rounding decides which of two eigenvectors is cut by.
     few = 3 if isinstance(problem.constraint, PositiveSemidefinite) else None
-    lighter = Penalty(lambda u: 0.3 * u**2, lambda u: 0.6 * u, strong_convexity=0.6)
     made: dict[str, Learner[Any]] = {
         "hedged cuts": HedgedCuts.for_problem(problem, cuts=few),
         "hedged cuts, bank": HedgedCuts.for_problem(problem, bank=0.1, meta="adapt-ml-prod", cuts=1, path=1.0),
         "Yu–Lee–Lee": YuLeeLee.for_problem(problem, rates="published"),
         "Yu–Lee–Lee, hard, sharp": YuLeeLee.for_problem(problem, hard=True, rates="sharp"),
-        "A-OGD with a penalty": AOGD.for_problem(problem, penalty=lighter),
+        "A-OGD with a penalty": AOGD.for_problem(problem, penalty=0.3),
     }
     B = problem.enclosing_set
     if isinstance(B, Ball) or (isinstance(B, Box) and np.all(B.lower < B.upper)):
@@ -419,10 +416,6 @@ def penalty_and_queue_learners(problem: Problem) -> dict[str, Learner[Any]]:
     if problem.constraint.parameters:
         made["drift plus penalty, doubling"] = DoublingRestarts(
             DriftPlusPenalty.for_problem(problem, horizon=1, preset="neely-yu"), first_epoch=12
-        )
-    if isinstance(problem.enclosing_set, Box):
-        made["Sinha–Vaze, diagonal"] = SinhaVaze.for_problem(
-            problem, horizon=1000, inner=AdaGradDiagonal(problem.enclosing_set)
         )
     if problem.constants.strong_convexity > 0:
         made["quadratic penalty strongly convex"] = QuadraticPenaltyOGD.for_problem(problem, steps="strongly convex")

@@ -134,7 +134,8 @@ def parse_adult(path: Path) -> dict[str, NDArray[Any]]:
 def parse_elec2(path: Path) -> dict[str, NDArray[Any]]:
     """Return the columns, and the labels: 1 if the price is above its mean of the last day, otherwise 0."""
     names = (*ELEC2_COLUMNS, "labels")
-    table = _read_columns(path, names, dtype=float, header=0)
+    # pandas before 3.1 rounds some numbers wrongly when it reads floats; converting the text does not.
+    table = _read_columns(path, names, dtype=str, header=0)
     return {name: table[name].to_numpy(dtype=np.float64) for name in names}
 
 

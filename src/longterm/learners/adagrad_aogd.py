@@ -19,15 +19,14 @@ Not promised: feasibility in a single round, a small Σ [g(x_t)]₊.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from longterm._arrays import Array, as_column, dot, namespace, norm
 from longterm._validate import Hyper
-from longterm.learners.base import Learner
+from longterm.learners.base import Learner, Variants
 from longterm.learners.feedback import Feedback
 from longterm.learners.multiplier import Multiplier, MultiplierState
 from longterm.learners.prox_learner import as_numbers, as_reported, positive_or_one
@@ -78,13 +77,10 @@ class AdaGradAOGD(Learner[AdaGradAOGDState]):
 
     finds_unit: ClassVar[bool] = True
     """True if M_t is the unit of θ_t; else it is 1."""
-    name: ClassVar[str] = "adagrad_aogd"
-    title: ClassVar[str] = "AdaGrad A-OGD"
-    drifting: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
-    promises: ClassVar[Mapping[str, str]] = {
-        REGRET: "O(T^max(β, 1/2)), data-dependent",
-        SIGNED: "(τ − 1)[g(x_1)]₊ + O(T^(1−β/2)), data-dependent",
-    }
+    name = "adagrad_aogd"
+    title = "AdaGrad A-OGD"
+    drifting: ClassVar[Variants] = ({},)
+    promises = {REGRET: "O(T^max(β, 1/2)), data-dependent", SIGNED: "(τ − 1)[g(x_1)]₊ + O(T^(1−β/2)), data-dependent"}
 
     @classmethod
     def for_problem(cls, problem: Problem, *, beta: Hyper = 2 / 3, theta_0: Hyper | None = None) -> AdaGradAOGD:

@@ -18,20 +18,19 @@ D²/(10F), and D²/(10R) with constants found online (`docs/proofs/aftrl.md` has
 Needs: a fixed constraint, and its prox on B. No horizon.
 Guarantees: O(√T + T^β) regret (strongly convex: O(log T + T^β)), O(T^{1−β/2}) for every Σ_t g_j(x_t) (signed). With
 constants found online they are data-dependent (`bound(problem, rounds, state=trace.state)`).
+Proof: `docs/proofs/aftrl.md`; of the mixture, `docs/proofs/scales.md`.
 Not promised: feasibility in a single round, a small Σ [g(x_t)]₊, anything about streams that drift: use `Restarted`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
-
 import numpy as np
 
 from longterm._arrays import FloatArray
 from longterm._validate import Hyper, positive_scalar
-from longterm.learners.ftrl import FTRL, FTRLState
+from longterm.learners.ftrl import FTRL
 from longterm.learners.ftrl_scales import OnlineScale, scale_for
+from longterm.learners.ftrl_slots import FTRLState
 from longterm.learners.multiplier import Multiplier
 from longterm.learners.needs import StepKind
 from longterm.learners.prox_learner import as_numbers, length_bound, prox_of
@@ -52,13 +51,10 @@ class AFTRL(FTRL):
     (1588.9, 127.5)
     """
 
-    name: ClassVar[str] = "aftrl"
-    title: ClassVar[str] = "A-FTRL"
-    promises: ClassVar[Mapping[str, str]] = {
-        REGRET: "O(√T + T^β), O(log T + T^β)",
-        LONG_TERM: "O(T^(1−β/2))",
-    }
-    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"steps": "strongly convex"})
+    name = "aftrl"
+    title = "A-FTRL"
+    promises = {REGRET: "O(√T + T^β), O(log T + T^β)", LONG_TERM: "O(T^(1−β/2))"}
+    variants = ({}, {"steps": "strongly convex"})
 
     @classmethod
     def for_problem(
@@ -95,12 +91,9 @@ class AdaptiveAFTRL(FTRL):
     1295.1
     """
 
-    name: ClassVar[str] = "adaptive_aftrl"
-    title: ClassVar[str] = "Adaptive A-FTRL"
-    promises: ClassVar[Mapping[str, str]] = {
-        REGRET: "O(√T + T^β), data-dependent",
-        LONG_TERM: "(τ − 1)[g(x_1)]₊ + O(T^(1−β/2)), data-dependent",
-    }
+    name = "adaptive_aftrl"
+    title = "Adaptive A-FTRL"
+    promises = {REGRET: "O(√T + T^β), data-dependent", LONG_TERM: "(τ − 1)[g(x_1)]₊ + O(T^(1−β/2)), data-dependent"}
 
     @classmethod
     def for_problem(cls, problem: Problem, *, beta: Hyper = 2 / 3, theta_0: Hyper | None = None) -> AdaptiveAFTRL:
@@ -141,9 +134,9 @@ class MixedAFTRL(FTRL):
     scale: ScaleMixture
     dual: Multiplier
 
-    name: ClassVar[str] = "mixed_aftrl"
-    title: ClassVar[str] = "Mixed A-FTRL"
-    promises: ClassVar[Mapping[str, str]] = AdaptiveAFTRL.promises
+    name = "mixed_aftrl"
+    title = "Mixed A-FTRL"
+    promises = AdaptiveAFTRL.promises
 
     @classmethod
     def for_problem(
@@ -155,7 +148,7 @@ class MixedAFTRL(FTRL):
         typical_size: float | None = None,
         priced: bool = False,
     ) -> MixedAFTRL:
-        """Make A-FTRL without a known bound on the gradients, unharmed by a generous budget.
+        """Make A-FTRL without a known bound on the gradients, for budgets that may be generous.
 
         Parameters
         ----------

@@ -26,8 +26,11 @@ from longterm.learners.needs import Need, require_needs
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import Bounds, BoundValues, NoTheoremError, Rounds, Theorem
-from longterm.theory.facts import Assumption
+from longterm.theory.facts import Assumption, Constants
 from longterm.theory.per_learner import PerLearner
+
+Variants = tuple[Mapping[str, Any], ...]
+"""Settings of `for_problem`, one mapping for each variant of a learner."""
 
 
 class DataDependentError(NoTheoremError):
@@ -56,6 +59,22 @@ class PointState(NamedTuple):
     x: Array
 
 
+class DualState(NamedTuple):
+    """The state (t, x_t, λ_t). λ has the shape (...), or one more axis where there are several multipliers."""
+
+    round: Array
+    x: Array
+    multiplier: Array
+
+
+class QueueState(NamedTuple):
+    """The state (t, x_t) and the queues, of shape (...) or (..., m)."""
+
+    round: Array
+    x: Array
+    queue: Array
+
+
 S = TypeVar("S", bound=State)
 
 
@@ -63,6 +82,8 @@ class Learner(PerLearner, ABC, Generic[S]):
     """One algorithm. Hyper-parameters may be arrays over the leading axes, so that a grid is one learner."""
 
     enclosing_set: Set
+    made_for: Constants | None = None
+    """The problem's constants that the hyper-parameters were made for, if known. Feedback must respect them."""
     needs: ClassVar[frozenset[Need]] = frozenset()
     """The needs beyond one value and one subgradient of f_t and g_t at x_t."""
     name: ClassVar[str] = ""
@@ -71,9 +92,9 @@ class Learner(PerLearner, ABC, Generic[S]):
     """The name in figures and tables. The class name if empty."""
     promises: ClassVar[Mapping[str, str]] = {}
     """The order in T of its bounds, by measure (`longterm.theory.bounds`)."""
-    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
+    variants: ClassVar[Variants] = ({},)
     """The settings of `for_problem` that take part in an arena by default."""
-    drifting: ClassVar[tuple[Mapping[str, Any], ...]] = ()
+    drifting: ClassVar[Variants] = ()
     """The settings that take part in the league of problems whose best decision moves."""
 
     @classmethod
@@ -122,11 +143,6 @@ class Learner(PerLearner, ABC, Generic[S]):
         return self.needs
 
     @property
-    def gradient_bound(self) -> Hyper | None:
-        """The G that the hyper-parameters were made for, if any."""
-        return None
-
-    @property
     def reads_pullback(self) -> bool:
         """True if `update` calls a function of the feedback, such as its pullback."""
         return False
@@ -138,13 +154,13 @@ class Learner(PerLearner, ABC, Generic[S]):
 
     @property
     def loss_gradient_bound(self) -> Hyper | None:
-        """The bound on ∇f_t that the hyper-parameters were made for. G, unless a learner separates the two."""
-        return self.gradient_bound
+        """The bound on ∇f_t that the hyper-parameters were made for, if any."""
+        return None if self.made_for is None else self.made_for.loss_gradient_bound
 
     @property
     def constraint_gradient_bound(self) -> Hyper | None:
-        """The bound on ∇g_t that the hyper-parameters were made for. G, unless a learner separates the two."""
-        return self.gradient_bound
+        """The bound on ∇g_t that the hyper-parameters were made for, if any."""
+        return None if self.made_for is None else self.made_for.constraint_gradient_bound
 
     @property
     def strong_convexity(self) -> Hyper:
@@ -183,15 +199,15 @@ class Learner(PerLearner, ABC, Generic[S]):
         The result is empty, with a reason, where there is no theorem.
         """
         if state is not None:
-            return self._bounds(problem, rounds, lambda T: self.theorem_after(problem, state), everywhere=False)
-        return self._bounds(problem, rounds, partial(self.theorem, problem), everywhere=Need.HORIZON not in self.needs)
+            return self._bounds(problem, rounds, lambda T: self.theorem_after(problem, state), any_horizon=False)
+        return self._bounds(problem, rounds, partial(self.theorem, problem), any_horizon=Need.HORIZON not in self.needs)
 
     def bound_as_printed(self, problem: Problem, rounds: ArrayLike) -> Bounds:
         """Return a bound that a paper prints and that is false, to be drawn beside `bound`. Mostly empty."""
-        return self._bounds(problem, rounds, partial(self.theorem_as_printed, problem), everywhere=False)
+        return self._bounds(problem, rounds, partial(self.theorem_as_printed, problem), any_horizon=False)
 
-    def _bounds(self, problem: Problem, rounds: ArrayLike, formula: Theorem, *, everywhere: bool) -> Bounds:
-        """Evaluate a formula. `everywhere` says that it holds for this learner at other horizons too."""
+    def _bounds(self, problem: Problem, rounds: ArrayLike, formula: Theorem, *, any_horizon: bool) -> Bounds:
+        """Evaluate a formula. `any_horizon` says that it holds for this learner at other horizons too."""
         self.require_playable(problem)
         asked = validate.horizons("rounds", rounds)
 
@@ -204,7 +220,7 @@ class Learner(PerLearner, ABC, Generic[S]):
             reason = none.why if isinstance(none, NoTheoremError) else str(none)
             return Bounds(asked, {}, problem.constants, reason=reason)
         assumed = tuple(assumption.statement for assumption in self.assumptions)
-        return Bounds(asked, values, problem.constants, assumed, theorem=theorem if everywhere else None)
+        return Bounds(asked, values, problem.constants, assumed, theorem=theorem if any_horizon else None)
 
     def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return the bounds of its theorem by measure. Raise NoTheoremError where there is none."""

@@ -7,14 +7,13 @@ Steps: α_t = √t as published (`alpha=1`). G_f √t/(√2 Δ) is the choice wi
 article has a queue for each constraint. Here there is one constraint, for which the step has a closed form.
 Needs: as `ProxPenalty`, and a horizon.
 Guarantees: O(√T) regret and, for a fixed g, hard violation [g(x_1)]₊ + F/e + O(1/√T), from the floor alone. For
-changing g_t as `ProxPenalty`. The article's bound by the total change of the g_t is not in the library.
+changing g_t as `ProxPenalty`. Proof: `docs/proofs/after_the_paper.md`.
+Not promised: feasibility in a single round, the article's bound by the total change of the g_t.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 import numpy as np
 
@@ -59,13 +58,23 @@ class ForgettingQueue(PenaltyWeights):
 
 
 class COLDQ(ProxPenalty):
-    """The prox-penalty step with a queue that forgets (`ForgettingQueue`), for a known horizon."""
+    """The prox-penalty step with a queue that forgets (`ForgettingQueue`), for a known horizon.
 
-    name: ClassVar[str] = "coldq"
-    title: ClassVar[str] = "COLDQ"
-    needs: ClassVar[frozenset[Need]] = ProxPenalty.needs | {Need.HORIZON}
-    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(√T)", HARD: "O(1) for a fixed g, else O(T^(3/4))"}
-    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import longterm as lt
+    >>> problem = lt.problems.two_dimensional()  # g = x₁ − ¼
+    >>> learner = lt.learners.COLDQ.for_problem(problem, horizon=500)
+    >>> lt.run(problem, learner, lt.streams.Replay([np.tile([0.8, 0.6], (500, 1))])).state.x.round(2)
+    array([0.25, 0.6 ])
+    """
+
+    name = "coldq"
+    title = "COLDQ"
+    needs = ProxPenalty.needs | {Need.HORIZON}
+    promises = {REGRET: "O(√T)", HARD: "O(1) for a fixed g, else O(T^(3/4))"}
+    variants = ({},)
 
     @classmethod
     def for_problem(  # type: ignore[override]

@@ -2,12 +2,10 @@
 
 c = c_1 of `longterm.theory.margins` is enough in the end, because Σ γ_t grows as c T^{1−β/2}/(1 − β/2). `bound` shows
 from which T on. Needs a Slater point with slack ε. Guarantees: Lemma 5 on g + γ_t (`tightened`).
+Proof: `docs/proofs/theory.md`. Not promised: Σ g(x_t) ≤ 0 early, feasibility in a single round.
 """
 
 from __future__ import annotations
-
-from collections.abc import Mapping
-from typing import ClassVar
 
 from longterm import _validate as validate
 from longterm._validate import Hyper
@@ -34,9 +32,9 @@ class DecayingMarginAOGD(Tightened):
 
     margin: DecayingMargin
 
-    name: ClassVar[str] = "decaying_margin_aogd"
-    title: ClassVar[str] = "Decaying-margin A-OGD"
-    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(T^max(β, 1−β/2))", SIGNED: "≤ 0 from some T on"}
+    name = "decaying_margin_aogd"
+    title = "Decaying-margin A-OGD"
+    promises = {REGRET: "O(T^max(β, 1−β/2))", SIGNED: "≤ 0 from some T on"}
 
     @classmethod
     def for_problem(

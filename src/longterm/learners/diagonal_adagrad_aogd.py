@@ -14,9 +14,8 @@ Not promised: feasibility in a single round, a small Σ [g(x_t)]₊.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from typing import cast
 
 import numpy as np
 
@@ -55,12 +54,12 @@ class DiagonalAdaGradAOGD(AdaGradAOGD):
     array([-1.  ,  0.04])
     """
 
-    finds_unit: ClassVar[bool] = False
-    name: ClassVar[str] = "diagonal_adagrad_aogd"
-    title: ClassVar[str] = "Diagonal AdaGrad A-OGD"
-    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(T^max(β, 1/2))", SIGNED: "O(T^(1−β/2))"}
+    finds_unit = False
+    name = "diagonal_adagrad_aogd"
+    title = "Diagonal AdaGrad A-OGD"
+    promises = {REGRET: "O(T^max(β, 1/2))", SIGNED: "O(T^(1−β/2))"}
 
-    drifting: ClassVar[tuple[Mapping[str, Any], ...]] = ()
+    drifting = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.enclosing_set, Box):

@@ -6,13 +6,13 @@ Guarantees: in each epoch the learner's own theorem (`bound` adds them up). A re
 c√T √2/(√2 − 1), 3.4 times as much, for T ≥ N. A violation that is O(1) in every epoch becomes O(log T). Around
 `NoViolationAOGD`, with N = ⌈c_0⌉, Σ g(x_t) ≤ 0 whenever an epoch ends. Proof: `docs/proofs/after_the_paper.md`.
 Needs: what the learner needs, except for the horizon.
+Not promised: to remember. Every epoch begins at the centre.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +24,6 @@ from longterm.learners.made_for import MadeForHorizon
 from longterm.learners.needs import Need
 from longterm.learners.restarts import Restarts, learner_named
 from longterm.problems import Problem
-from longterm.sets import Set
 from longterm.theory.bounds import LONG_TERM, REGRET, BoundValues, Rounds
 from longterm.theory.facts import Assumption
 
@@ -58,20 +57,14 @@ class DoublingRestarts(Restarts):
 
     learner: MadeForHorizon[Any]
     first_epoch: int = 1
-    enclosing_set: Set = field(init=False, repr=False)
 
-    name: ClassVar[str] = "doubling_restarts"
-    title: ClassVar[str] = "Doubling restarts"
-    promises: ClassVar[Mapping[str, str]] = {
+    name = "doubling_restarts"
+    title = "Doubling restarts"
+    promises = {
         REGRET: "√2/(√2 − 1) times that of the learner, from T ≥ N on",
         LONG_TERM: "that of the learner, summed over epochs",
     }
-    variants: ClassVar[tuple[Mapping[str, Any], ...]] = (
-        {"of": "yu_neely"},
-        {"of": "drift_plus_penalty"},
-        {"of": "sinha_vaze"},
-        {"of": "no_violation_aogd"},
-    )
+    variants = ({"of": "yu_neely"}, {"of": "drift_plus_penalty"}, {"of": "sinha_vaze"}, {"of": "no_violation_aogd"})
 
     @classmethod
     def for_problem(
@@ -99,9 +92,9 @@ class DoublingRestarts(Restarts):
         given: object = self.learner
         if not isinstance(given, MadeForHorizon):
             raise _no_horizon("learner", type(given))
+        super().__post_init__()
         first = validate.count("first_epoch", self.first_epoch)
-        needs = given.needs - {Need.HORIZON}
-        validate.set_frozen(self, first_epoch=first, enclosing_set=given.enclosing_set, needs=needs)
+        validate.set_frozen(self, first_epoch=first, needs=given.needs - {Need.HORIZON})
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:

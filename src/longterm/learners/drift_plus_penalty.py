@@ -19,9 +19,8 @@ average. Proofs: `docs/proofs/after_the_paper.md`. Not promised: anything about 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -29,10 +28,11 @@ from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_column, like, namespace
 from longterm._validate import Hyper
 from longterm.errors import InputError
-from longterm.learners.duals import Duals, OnePerConstraint, per_constraint
+from longterm.learners.base import QueueState
+from longterm.learners.duals import DualLearner, Duals, per_constraint
 from longterm.learners.feedback import Feedback
 from longterm.learners.feedback_check import OnBrokenBound
-from longterm.learners.made_for import MadeForConstants, MadeForHorizon
+from longterm.learners.made_for import MadeForHorizon
 from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Set
@@ -43,16 +43,8 @@ Preset = Literal["tuned", "yu-neely-wei", "neely-yu", "liakopoulos"]
 """The source of V and α."""
 
 
-class DriftPlusPenaltyState(NamedTuple):
-    """The state (t, x_t, Q(t)). The queues have shape (...) or (..., m)."""
-
-    round: Array
-    x: Array
-    queue: Array
-
-
 @dataclass(frozen=True, eq=False)
-class DriftPlusPenalty(MadeForConstants[DriftPlusPenaltyState], MadeForHorizon[DriftPlusPenaltyState]):
+class DriftPlusPenalty(DualLearner[QueueState], MadeForHorizon[QueueState]):
     """Drift plus penalty on an enclosing set, with weights V and α and a queue for each constraint.
 
     Parameters
@@ -63,7 +55,7 @@ class DriftPlusPenalty(MadeForConstants[DriftPlusPenaltyState], MadeForHorizon[D
         T, for which V and α were made.
     V, alpha : float or array
         The weight of the losses, and that of the distance.
-    queues : Duals
+    duals : Duals
         The constraints that have a queue.
     lipschitz : float
         G_m with ‖Σ_j w_j ∇g_j‖ ≤ G_m‖w‖, for the bounds.
@@ -89,17 +81,17 @@ class DriftPlusPenalty(MadeForConstants[DriftPlusPenaltyState], MadeForHorizon[D
     horizon: Hyper
     V: Hyper
     alpha: Hyper
-    queues: Duals
+    duals: Duals
     lipschitz: float
     value_bound: float
     made_for: Constants | None = None
 
-    needs: ClassVar[frozenset[Need]] = frozenset({Need.HORIZON})
-    name: ClassVar[str] = "drift_plus_penalty"
-    title: ClassVar[str] = "Drift plus penalty"
-    drifting: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
-    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(√T)", LONG_TERM: "O(√T) with a Slater point, else O(T^(3/4))"}
-    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"preset": "yu-neely-wei"})
+    needs = frozenset({Need.HORIZON})
+    name = "drift_plus_penalty"
+    title = "Drift plus penalty"
+    drifting = ({},)
+    promises = {REGRET: "O(√T)", LONG_TERM: "O(√T) with a Slater point, else O(T^(3/4))"}
+    variants = ({}, {"preset": "yu-neely-wei"})
 
     def __post_init__(self) -> None:
         validate.validate_fields(self, validate.positive, "horizon", "V", "alpha")
@@ -122,6 +114,7 @@ class DriftPlusPenalty(MadeForConstants[DriftPlusPenaltyState], MadeForHorizon[D
             V, of "liakopoulos", between K and T. Left out, √(KT).
         """
         T, c = validate.count("horizon", horizon), problem.constants
+        validate.choice("preset", preset, get_args(Preset))
         if V is not None and preset != "liakopoulos":
             raise InputError("V", f"is not a parameter of the preset {preset!r}", "Leave it out, or use 'liakopoulos'")
         weight: Any
@@ -132,16 +125,13 @@ class DriftPlusPenalty(MadeForConstants[DriftPlusPenaltyState], MadeForHorizon[D
             weight, alpha = square * T**0.5 / (c.radius * G_f), square * T / (2 * c.radius**2)
         elif preset in ("yu-neely-wei", "neely-yu"):
             weight, alpha = T**0.5, T
-        elif preset == "liakopoulos":
+        else:
             K = validate.count("window", window)
             weight = np.sqrt(K * T) if V is None else np.asarray(validate.positive("V", V))
             if np.any(weight < K) or np.any(weight > T):
                 remedy = "Give one between the window and the horizon"
                 raise InputError("V", f"{weight} is outside [K, T] = [{K}, {T}]", remedy)
             alpha = np.maximum(T, weight * T**0.5)
-        else:
-            known = "Choose 'tuned', 'yu-neely-wei', 'neely-yu' or 'liakopoulos'"
-            raise InputError("preset", f"{preset!r} is not known", known)
         facts = problem.joint_gradient_bound, problem.joint_value_bound, c
         return cls(problem.enclosing_set, T, weight, alpha, per_constraint(problem.constraint.count), *facts)
 
@@ -150,12 +140,8 @@ class DriftPlusPenalty(MadeForConstants[DriftPlusPenaltyState], MadeForHorizon[D
         V, alpha = like(self.V, rounds) * longer**0.5, like(self.alpha, rounds) * longer
         return self.with_steps(horizon=rounds, V=V, alpha=alpha)
 
-    @property
-    def reads_pullback(self) -> bool:
-        return isinstance(self.queues, OnePerConstraint)
-
     def require(self, feedback: Feedback, x: Array, t: int | None, on_broken_bound: OnBrokenBound) -> None:
-        self.queues.require(feedback, x, t)
+        super().require(feedback, x, t, on_broken_bound)
         if self.reads_pullback and feedback.pushforward is None:
             raise InputError("pushforward", "was not given", "Give v ↦ (⟨∇g_j(x_t), v⟩)_j, as `observe` does", round=t)
 
@@ -211,19 +197,19 @@ class DriftPlusPenalty(MadeForConstants[DriftPlusPenaltyState], MadeForHorizon[D
         moves = (np.asarray(self.V) * c.loss_gradient_bound + self.lipschitz * queue) / twice
         return np.asarray(queue + c.constraint_gradient_bound * T * moves)
 
-    def first_state(self, t: Array, x: Array) -> DriftPlusPenaltyState:
-        return DriftPlusPenaltyState(t, x, namespace(x).zeros((*x.shape[:-1], *self.queues.shape), dtype=x.dtype))
+    def first_state(self, t: Array, x: Array) -> QueueState:
+        return QueueState(t, x, namespace(x).zeros((*x.shape[:-1], *self.duals.shape), dtype=x.dtype))
 
-    def update(self, state: DriftPlusPenaltyState, feedback: Feedback) -> DriftPlusPenaltyState:
+    def update(self, state: QueueState, feedback: Feedback) -> QueueState:
         V, alpha = self._steps(state.x)
-        descent = as_column(V) * feedback.loss_gradient + self.queues.pullback(feedback, state.queue)
+        descent = as_column(V) * feedback.loss_gradient + self.duals.pullback(feedback, state.queue)
         x = self.enclosing_set.project(state.x - descent / as_column(2 * alpha))
-        linearised = self.queues.values(feedback) + self.queues.pushforward(feedback, x - state.x)
-        return DriftPlusPenaltyState(state.round + 1, x, namespace(x).maximum(state.queue + linearised, 0.0))
+        linearised = self.duals.values(feedback) + self.duals.pushforward(feedback, x - state.x)
+        return QueueState(state.round + 1, x, namespace(x).maximum(state.queue + linearised, 0.0))
 
-    def report(self, state: DriftPlusPenaltyState) -> dict[str, Array]:
+    def report(self, state: QueueState) -> dict[str, Array]:
         V, alpha = self._steps(state.x)
-        return {"multiplier": state.queue / self.queues.expand(V), "V": V, "alpha": alpha}
+        return {"multiplier": state.queue / self.duals.expand(V), "V": V, "alpha": alpha}
 
     def _steps(self, x: Array) -> tuple[Array, Array]:
         """Return V and α, one for each learner."""

@@ -10,7 +10,9 @@ from typing import cast
 from longterm import _validate as validate
 from longterm._arrays import Array, as_column, dot, namespace, scale_rows
 from longterm.errors import InputError, NonFiniteError
+from longterm.learners.base import Learner, S
 from longterm.learners.feedback import Feedback
+from longterm.learners.feedback_check import OnBrokenBound
 
 
 class Duals(ABC):
@@ -101,6 +103,23 @@ class OneForTheMaximum(Duals):
 
     def expand(self, step: Array) -> Array:
         return step
+
+
+class DualLearner(Learner[S]):
+    """A learner with a multiplier, a queue or a penalty for the constraints of its `duals`."""
+
+    duals: Duals
+
+    @property
+    def reads_pullback(self) -> bool:
+        return isinstance(self.duals, OnePerConstraint)
+
+    @property
+    def has_requirements(self) -> bool:
+        return self.reads_pullback
+
+    def require(self, feedback: Feedback, x: Array, t: int | None, on_broken_bound: OnBrokenBound) -> None:
+        self.duals.require(feedback, x, t)
 
 
 def per_constraint(count: int) -> Duals:

@@ -6,27 +6,21 @@ can be compiled, and `Limits.faults` returns the errors of a round that failed i
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-import numpy as np
-
+from longterm import _validate as validate
 from longterm._arrays import Array, namespace
 from longterm.errors import BrokenBoundError, BrokenBoundWarning, InputError, NonFiniteError, kind_of, warn_caller
 from longterm.learners.feedback import Feedback
-from longterm.learners.limits import Bounded, Limits
+from longterm.learners.limits import Limits
 from longterm.problems.problem import Problem
+
+if TYPE_CHECKING:
+    from longterm.learners.base import Learner
 
 OnBrokenBound = Literal["raise", "warn"]
 """What happens when a gradient or a constraint exceeds its declared bound."""
-
-
-class ChecksFeedback(Bounded, Protocol):
-    """The part of a learner that describes the feedback it accepts."""
-
-    def require(self, feedback: Feedback, x: Array, t: int | None, on_broken_bound: OnBrokenBound) -> None:
-        """Raise if a field that only this learner reads is missing or unusable."""
 
 
 class FeedbackCheck:
@@ -45,53 +39,13 @@ class FeedbackCheck:
     """
 
     def __init__(
-        self,
-        learner: ChecksFeedback,
-        x: Array,
-        problem: Problem | None = None,
-        on_broken_bound: OnBrokenBound = "raise",
+        self, learner: Learner[Any], x: Array, problem: Problem | None = None, on_broken_bound: OnBrokenBound = "raise"
     ) -> None:
         require_known(on_broken_bound)
         self._learner = learner
         self._x = x
         self._on_broken_bound = on_broken_bound
         self.limits = Limits.declared(learner, x, problem)
-        self._is_plain = type(x) is np.ndarray and x.ndim == 1 and all(np.ndim(limit) == 0 for limit in self.limits)
-        if self._is_plain:
-            self._dtype, self._shape = x.dtype, x.shape
-            self._numbers = tuple(float(limit) for limit in self.limits)
-
-    def _fast_accept(self, feedback: Feedback) -> Feedback | None:
-        """Return the feedback of one NumPy learner if it passes the common checks, else None.
-
-        Python floats become numbers of the state's dtype. The full check looks again at what does not pass.
-        """
-        loss_gradient, constraint, constraint_gradient, loss, _, _, _, _, hint = feedback
-        dtype, shape = self._dtype, self._shape
-        if not (
-            hint is None
-            and type(loss_gradient) is np.ndarray
-            and type(constraint_gradient) is np.ndarray
-            and loss_gradient.shape == shape == constraint_gradient.shape
-            and loss_gradient.dtype is dtype
-            and constraint_gradient.dtype is dtype
-        ):
-            return None
-        kind = dtype.type
-        if type(constraint) is float or type(loss) is float:
-            constraint = kind(constraint) if type(constraint) is float else constraint
-            loss = kind(loss) if type(loss) is float else loss
-            feedback = feedback._replace(constraint=constraint, loss=loss)
-        first, second, third = self._numbers
-        if (
-            (type(constraint) is kind or _is_scalar_array(constraint, dtype))
-            and (loss is None or ((type(loss) is kind or _is_scalar_array(loss, dtype)) and math.isfinite(loss)))
-            and loss_gradient.dot(loss_gradient) <= first
-            and constraint_gradient.dot(constraint_gradient) <= second
-            and abs(float(constraint)) <= third
-        ):
-            return feedback
-        return None
 
     def accept(self, feedback: Feedback, t: int | None) -> Feedback:
         """Return the feedback of round t, ready for `update`. Raise if it is unusable.
@@ -103,11 +57,6 @@ class FeedbackCheck:
             what = f"is {kind_of(given)}, not a Feedback"
             remedy = "Give Feedback(loss_gradient, constraint, constraint_gradient), or observe(problem, x, ...)"
             raise InputError("feedback", what, remedy, round=t)
-        if self._is_plain:
-            plain = self._fast_accept(feedback)
-            if plain is not None:
-                self._learner.require(plain, x, t, self._on_broken_bound)
-                return plain
         require_match(feedback, x, t)
         self._learner.require(feedback, x, t, self._on_broken_bound)
         feedback = _as_arrays(feedback, x)
@@ -121,15 +70,9 @@ class FeedbackCheck:
         return self.limits.faults(feedback, t)
 
 
-def _is_scalar_array(number: Array, dtype: np.dtype[Any]) -> bool:
-    """Return whether it is a NumPy array of shape () and this dtype."""
-    return type(number) is np.ndarray and number.shape == () and number.dtype is dtype
-
-
 def require_known(on_broken_bound: str) -> None:
     """Raise if the argument is neither "raise" nor "warn"."""
-    if on_broken_bound not in ("raise", "warn"):
-        raise InputError("on_broken_bound", f"{on_broken_bound!r} is not known", "Choose 'raise' or 'warn'")
+    validate.choice("on_broken_bound", on_broken_bound, get_args(OnBrokenBound))
 
 
 def raise_or_warn(faults: Iterable[InputError], on_broken_bound: OnBrokenBound) -> None:

@@ -12,7 +12,7 @@ s = R/G_f. For σ-strongly convex losses each loss is remembered by its quadrati
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from longterm._validate import Hyper
 from longterm.constraints.prox import Prox
 from longterm.errors import InputError
 from longterm.learners.feedback import Feedback
-from longterm.learners.ftrl import FTRLDual, FTRLState, Leader, NoState, Scale, SingleLeader, require_state
+from longterm.learners.ftrl_slots import FTRLDual, FTRLState, Leader, NoState, Scale, SingleLeader, require_state
 from longterm.learners.multiplier import Multiplier
 from longterm.learners.needs import StepKind, require_strong_convexity
 from longterm.learners.prox_learner import as_numbers, positive_or_one
@@ -138,7 +138,7 @@ class OnlineScale(Scale):
     since their squares must be floats.
     """
 
-    finds_unit: ClassVar[bool] = True
+    finds_unit = True
 
     def init(self, prox: Prox, x: Array) -> OnlineState:
         return OnlineState.zeros(x)

@@ -13,7 +13,7 @@ and, with τ + 1 the first round that has a weight above 0,
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from longterm._validate import Hyper
 from longterm.constraints.prox import PenaltyProx, Prox
 from longterm.errors import InputError
 from longterm.learners.feedback import Feedback
-from longterm.learners.ftrl import FTRLDual, FTRLState, Leader, Scale
+from longterm.learners.ftrl_slots import FTRLDual, FTRLState, Leader, Scale
 from longterm.learners.prox_learner import as_numbers, as_reported, positive_or_one
 from longterm.problems import Problem
 from longterm.theory.bounds import HARD, REGRET, BoundValues
@@ -53,7 +53,7 @@ class GrowingPenalty(FTRLDual):
     w_0: Hyper
     growth: Hyper = 0.5
 
-    starts_at_centre: ClassVar[bool] = False
+    starts_at_centre = False
 
     def __post_init__(self) -> None:
         validate.validate_fields(self, validate.positive, "w_0", "growth")

@@ -9,8 +9,8 @@ stands for the next: its maximum, linearised at x_{t−1}, relaxed by `bank`. Th
 (m_t = 0) leaves z^i_t = x̄_t.
 Guarantees [proved]: the regret line of hedged cuts with K + 3 in the place of K, for any forecasts: 2Γ_T bounds the
 loss to each expert, and the experts' own line depends on n_t and the cuts at x_t only. Useless forecasts cost a
-constant factor, √ln 7/√ln 4 = 1.18 of the meta term. The gain of good forecasts is [measured]. A bound on the
-violation, which is that of the points z, is [open].
+constant factor, √ln 7/√ln 4 = 1.18 of the meta term. The gain of good forecasts is [measured].
+Proof: `docs/proofs/hedged_cuts.md`. Not promised: a bound on the violation, which is that of the points z [open].
 """
 
 from __future__ import annotations

@@ -14,13 +14,13 @@ a factor of up to √(2d). `tell` checks such a promise, the loop does not.
 Needs: a horizon, and the simplex with total 1 for B. Losses and constraints may be any convex ones, fixed or changing.
 Guarantees: `theorem`, against every x* with g_t(x*) ≤ 0 in all rounds (`docs/proofs/derivations.md`). θ must fall with
 T like η: a constant θ can have linear violation.
+Not promised: feasibility in a single round, a small Σ [g(x_t)]₊.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -81,10 +81,10 @@ class LEWA(ScheduledLearner[LEWAState]):
     loss_spread: float
     constraint_spread: float
 
-    needs: ClassVar[frozenset[Need]] = frozenset({Need.HORIZON})
-    name: ClassVar[str] = "lewa"
-    title: ClassVar[str] = "LEWA"
-    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(√(T ln d))", SIGNED: "O(T^(3/4))"}
+    needs = frozenset({Need.HORIZON})
+    name = "lewa"
+    title = "LEWA"
+    promises = {REGRET: "O(√(T ln d))", SIGNED: "O(T^(3/4))"}
 
     def __post_init__(self) -> None:
         _require_weights(self.enclosing_set)
@@ -92,12 +92,7 @@ class LEWA(ScheduledLearner[LEWAState]):
 
     @classmethod
     def for_problem(
-        cls,
-        problem: Problem,
-        *,
-        horizon: int,
-        loss_spread: float | None = None,
-        constraint_spread: float | None = None,
+        cls, problem: Problem, *, horizon: int, loss_spread: float | None = None, constraint_spread: float | None = None
     ) -> LEWA:
         """Make exponential weights with a multiplier, on a simplex and for a known horizon.
 

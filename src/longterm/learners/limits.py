@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,20 +13,11 @@ from longterm.errors import BrokenBoundError, NonFiniteError
 from longterm.learners.feedback import Feedback
 from longterm.problems.problem import Problem
 
+if TYPE_CHECKING:
+    from longterm.learners.base import Learner
+
 BOUNDED = ("loss_gradient", "constraint_gradient", "constraint")
 """The fields with a declared bound, in the order of the results of `Limits.within`."""
-
-
-class Bounded(Protocol):
-    """A learner that declares bounds on the gradients it was made for."""
-
-    @property
-    def loss_gradient_bound(self) -> Hyper | None:
-        """The bound on ∇f_t that it was made for."""
-
-    @property
-    def constraint_gradient_bound(self) -> Hyper | None:
-        """The bound on ∇g_t that it was made for."""
 
 
 class Limits(NamedTuple):
@@ -57,7 +48,7 @@ class Limits(NamedTuple):
         return cls(limit(loss_gradient, 2), limit(constraint_gradient, 2), limit(constraint, 1))
 
     @classmethod
-    def declared(cls, learner: Bounded, x: Array, problem: Problem | None = None) -> Limits:
+    def declared(cls, learner: Learner[Any], x: Array, problem: Problem | None = None) -> Limits:
         """Return the smaller of the learner's bounds and the problem's constants."""
         loss_gradient, constraint_gradient = learner.loss_gradient_bound, learner.constraint_gradient_bound
         if problem is None:
@@ -66,13 +57,10 @@ class Limits(NamedTuple):
         def smaller(bound: float, made_for: Hyper | None) -> Hyper:
             return bound if made_for is None else np.minimum(bound, made_for)
 
-        facts = problem.constants
-        return cls.from_bounds(
-            x,
-            smaller(facts.loss_gradient_bound, loss_gradient),
-            smaller(facts.constraint_gradient_bound, constraint_gradient),
-            facts.constraint_bound,
-        )
+        c = problem.constants
+        loss_gradient = smaller(c.loss_gradient_bound, loss_gradient)
+        constraint_gradient = smaller(c.constraint_gradient_bound, constraint_gradient)
+        return cls.from_bounds(x, loss_gradient, constraint_gradient, c.constraint_bound)
 
     def within(self, feedback: Feedback) -> tuple[Array, Array, Array]:
         """Return, per learner and for each field of BOUNDED, whether it is within its limit. NaN is not."""

@@ -1,4 +1,4 @@
-"""Learners whose steps were made for constants, for a schedule or for a horizon."""
+"""Learners whose steps come from a schedule, or were made for a horizon."""
 
 from __future__ import annotations
 
@@ -13,22 +13,7 @@ from longterm._validate import Hyper
 from longterm.errors import InputError
 from longterm.learners.base import Learner, S
 from longterm.problems import Problem
-from longterm.theory.facts import Constants
 from longterm.theory.schedules import Schedule
-
-
-class MadeForConstants(Learner[S]):
-    """A learner that remembers the problem's constants that its steps were made for."""
-
-    made_for: Constants | None
-
-    @property
-    def loss_gradient_bound(self) -> Hyper | None:
-        return None if self.made_for is None else self.made_for.loss_gradient_bound
-
-    @property
-    def constraint_gradient_bound(self) -> Hyper | None:
-        return None if self.made_for is None else self.made_for.constraint_gradient_bound
 
 
 class ScheduledLearner(Learner[S]):
@@ -37,8 +22,14 @@ class ScheduledLearner(Learner[S]):
     schedule: Schedule
 
     @property
-    def gradient_bound(self) -> Hyper | None:
-        return self.schedule.gradient_bound
+    def loss_gradient_bound(self) -> Hyper | None:
+        G = self.schedule.gradient_bound
+        return super().loss_gradient_bound if G is None else G
+
+    @property
+    def constraint_gradient_bound(self) -> Hyper | None:
+        G = self.schedule.gradient_bound
+        return super().constraint_gradient_bound if G is None else G
 
     @property
     def strong_convexity(self) -> Hyper:

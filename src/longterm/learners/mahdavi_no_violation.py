@@ -6,13 +6,12 @@ a and b define each other: a is the only positive root of a³ − 12 F a² − r
 prints a = 2R/√(…), with which η = R²/(a√T) does not give a √T.)
 Needs: the horizon T, and a Slater point with slack ε > γ.
 Guarantees: Lemma 5 on g + γ in every round (`tightened`). At the horizon Σ g(x_t) ≤ 0 where the assumptions hold.
-Proof: `docs/proofs/theory.md`, "Margins".
+Proof: `docs/proofs/theory.md`, "Margins". Not promised: either at another T, feasibility in a single round.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -64,10 +63,10 @@ class NoViolationMahdaviOGD(Tightened):
     learner: MahdaviOGD
     margin: ConstantMargin
 
-    name: ClassVar[str] = "no_violation_ogd"
-    title: ClassVar[str] = "No-violation Convex OGD"
-    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(T^3/4)", SIGNED: "≤ 0 at T"}
-    needs: ClassVar[frozenset[Need]] = Tightened.needs | {Need.HORIZON}
+    name = "no_violation_ogd"
+    title = "No-violation Convex OGD"
+    promises = {REGRET: "O(T^3/4)", SIGNED: "≤ 0 at T"}
+    needs = Tightened.needs | {Need.HORIZON}
 
     @classmethod
     def for_problem(cls, problem: Problem, *, horizon: int, slater: SlaterPoint | None = None) -> NoViolationMahdaviOGD:

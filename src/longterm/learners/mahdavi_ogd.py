@@ -14,14 +14,15 @@ The article asks for δ ≥ (m + 1) G² + 2 m δ² η², with an m that is not n
 8 (m + 1) G² η² ≤ 1; the article prints 2√2 η (m + 1) ≤ 1, without G.
 Needs: the horizon T; value and one subgradient of f_t and of each g_j (or of their maximum) at x_t.
 Guarantees: Theorem 4 of the article, corrected, also for g_t that change. A multiplier each bounds every Σ_t g_j(x_t),
-one bounds Σ_t max_j g_j(x_t), which is more. Proof: `docs/proofs/derivations.md`.
+one bounds Σ_t max_j g_j(x_t), which is more. Proof: `docs/proofs/derivations.md`. Not promised: feasibility in a single
+round, a small Σ [g(x_t)]₊.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -90,7 +91,6 @@ def smallest_horizon(constants: Constants, count: int) -> int:
 
 
 Multipliers = Literal["one", "each", "paper"]
-MULTIPLIERS: tuple[Multipliers, ...] = get_args(Multipliers)
 DELTAS: Mapping[str, DeltaRule] = {"smallest root": smallest_root, "twice": twice}
 
 
@@ -108,12 +108,12 @@ class MahdaviOGD(AOGD):
 
     schedule: ConstantSchedule
 
-    name: ClassVar[str] = "mahdavi_ogd"
-    title: ClassVar[str] = "Convex OGD"
-    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(T^1/2)", SIGNED: "O(T^3/4)", LONG_TERM: "O(T^3/4)"}
-    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"multipliers": "each"})
-    drifting: ClassVar[tuple[Mapping[str, Any], ...]] = ()
-    needs: ClassVar[frozenset[Need]] = frozenset({Need.HORIZON})
+    name = "mahdavi_ogd"
+    title = "Convex OGD"
+    promises = {REGRET: "O(T^1/2)", SIGNED: "O(T^3/4)", LONG_TERM: "O(T^3/4)"}
+    variants = ({}, {"multipliers": "each"})
+    drifting = ()
+    needs = frozenset({Need.HORIZON})
 
     @classmethod
     def for_problem(  # type: ignore[override]  # constant steps have other options than those of Table 1
@@ -139,9 +139,8 @@ class MahdaviOGD(AOGD):
             The D that the steps are made for: the problem's, the one that the A-OGD paper states (√p on its matrices,
             where p + 1 is true), or a number.
         """
-        for argument, value, known in (("multipliers", multipliers, MULTIPLIERS), ("delta", delta, tuple(DELTAS))):
-            if value not in known:
-                raise InputError(argument, f"{value!r} is not known", f"Choose from {known}")
+        validate.choice("multipliers", multipliers, get_args(Multipliers))
+        validate.choice("delta", delta, DELTAS)
         m = problem.constraint.count
         duals: Duals = OnePerConstraint(m) if multipliers == "each" else OneForTheMaximum()
         count, rule = 1 if multipliers == "one" else m, twice if multipliers == "paper" else DELTAS[delta]
@@ -155,10 +154,10 @@ class MahdaviOGD(AOGD):
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:
-        if self.gradient_bound is None:
+        if self.schedule.gradient_bound is None:
             return ()
         theta, eta, mu = self.schedule.at(np.asarray(1), np.zeros(1))
-        asked = eta * (self.duals.count + 1) * np.asarray(self.gradient_bound) ** 2 + 2 * mu * theta**2
+        asked = eta * (self.duals.count + 1) * np.asarray(self.schedule.gradient_bound) ** 2 + 2 * mu * theta**2
         statement = "(m + 1)G²η + 2μθ² ≤ θ (with μ = η and θ = ηδ: (m + 1)G² + 2δ²η² ≤ δ)"
         return (Assumption.worst(statement, asked, theta, "Give a longer horizon, or a larger δ"),)
 

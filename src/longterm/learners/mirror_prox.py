@@ -11,13 +11,13 @@ which changes g_j to g_j/‖a_j‖ for the learner. The trace records the proble
 Needs: the horizon T; affine constraints that never change, because they are used before the round.
 Assumes: 2η²(σ_max(A)² + δ²η²) ≤ 1, reported by `assumptions`. The article asks for T ≥ 164 (m + 1)³, far more.
 Guarantees: Theorem 12 of the article, proved again and corrected (`docs/proofs/derivations.md`).
+Not promised: a small Σ max_j g_j(x_t), feasibility in a single round.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -71,10 +71,10 @@ class MirrorProx(ScheduledLearner[MirrorProxState]):
     polyhedron: Affine
     schedule: ConstantSchedule
 
-    name: ClassVar[str] = "mirror_prox"
-    title: ClassVar[str] = "Mirror prox"
-    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(T^2/3)", LONG_TERM: "O(T^2/3)"}
-    needs: ClassVar[frozenset[Need]] = frozenset({Need.HORIZON, Need.FIXED_CONSTRAINT, Need.AFFINE_CONSTRAINT})
+    name = "mirror_prox"
+    title = "Mirror prox"
+    promises = {REGRET: "O(T^2/3)", LONG_TERM: "O(T^2/3)"}
+    needs = frozenset({Need.HORIZON, Need.FIXED_CONSTRAINT, Need.AFFINE_CONSTRAINT})
 
     @classmethod
     def for_problem(cls, problem: Problem, *, horizon: int) -> MirrorProx:

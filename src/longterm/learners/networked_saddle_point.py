@@ -19,9 +19,7 @@ agreement in single rounds, or against an adversary. Proof, and our reading of t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,24 +29,17 @@ from longterm._arrays import Array, FloatArray, as_column, like, namespace
 from longterm._validate import Hyper
 from longterm.constraints import Consensus
 from longterm.errors import InputError
-from longterm.learners.base import Learner
+from longterm.learners.base import DualState, Learner
 from longterm.learners.feedback import Feedback
 from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Ball, Product
 from longterm.theory.bounds import LONG_TERM, REGRET, BoundValues, NoTheoremError, Rounds, horizons_of
-
-
-class NetworkedSaddlePointState(NamedTuple):
-    """The state (t, x_t, λ_t), with all agents and all edges concatenated."""
-
-    round: Array
-    x: Array
-    multiplier: Array
+from longterm.theory.facts import Constants
 
 
 @dataclass(frozen=True, eq=False)
-class NetworkedSaddlePoint(Learner[NetworkedSaddlePointState]):
+class NetworkedSaddlePoint(Learner[DualState]):
     """Primal descent at the agents, dual ascent along the edges.
 
     Parameters
@@ -61,8 +52,8 @@ class NetworkedSaddlePoint(Learner[NetworkedSaddlePointState]):
         Λ, for one edge.
     eta, mu : float or array
         The steps of x and of λ.
-    gradient_bound : float or array, optional
-        The G that the steps were made for.
+    made_for : Constants, optional
+        The problem's constants that the steps were made for.
 
     Examples
     --------
@@ -80,15 +71,12 @@ class NetworkedSaddlePoint(Learner[NetworkedSaddlePointState]):
     multiplier_set: Ball
     eta: Hyper
     mu: Hyper
-    gradient_bound: Hyper | None = None
+    made_for: Constants | None = None
 
-    needs: ClassVar[frozenset[Need]] = frozenset({Need.FIXED_CONSTRAINT, Need.AFFINE_CONSTRAINT, Need.HORIZON})
-    name: ClassVar[str] = "networked_saddle_point"
-    title: ClassVar[str] = "Networked saddle point"
-    promises: ClassVar[Mapping[str, str]] = {
-        REGRET: "O(√T)",
-        LONG_TERM: "O(T); agents' means agree at O(1/√T), i.i.d. losses",
-    }
+    needs = frozenset({Need.FIXED_CONSTRAINT, Need.AFFINE_CONSTRAINT, Need.HORIZON})
+    name = "networked_saddle_point"
+    title = "Networked saddle point"
+    promises = {REGRET: "O(√T)", LONG_TERM: "O(T); agents' means agree at O(1/√T), i.i.d. losses"}
 
     def __post_init__(self) -> None:
         factors = self.enclosing_set.factors if isinstance(self.enclosing_set, Product) else ()
@@ -107,7 +95,7 @@ class NetworkedSaddlePoint(Learner[NetworkedSaddlePointState]):
 
     @classmethod
     def for_problem(cls, problem: Problem, *, horizon: int) -> NetworkedSaddlePoint:
-        """Let agents on a graph find a saddle point by exchanges with neighbours, for a known horizon.
+        """Make the saddle-point method of agents on a graph, for a known horizon.
 
         The problem has a `Consensus` constraint on a product of copies of one set.
         """
@@ -126,7 +114,7 @@ class NetworkedSaddlePoint(Learner[NetworkedSaddlePointState]):
             Ball(consensus.size, reach),
             eta=float(eta),
             mu=float(L / (largest * c.radius * np.sqrt(T))),
-            gradient_bound=c.gradient_bound,
+            made_for=c,
         )
 
     def require_playable(self, problem: Problem) -> None:
@@ -169,23 +157,23 @@ class NetworkedSaddlePoint(Learner[NetworkedSaddlePointState]):
         primal = c.radius**2 / (2 * eta) + eta * T * (c.loss_gradient_bound + largest * L) ** 2 / 2
         return primal + dual + mu * T * (largest * c.radius) ** 2 / 2, dual, T
 
-    def first_state(self, t: Array, x: Array) -> NetworkedSaddlePointState:
+    def first_state(self, t: Array, x: Array) -> DualState:
         multiplier = namespace(x).zeros((*x.shape[:-1], self.consensus.count // 2), dtype=x.dtype)
-        return NetworkedSaddlePointState(t, x, multiplier)
+        return DualState(t, x, multiplier)
 
-    def update(self, state: NetworkedSaddlePointState, feedback: Feedback) -> NetworkedSaddlePointState:
+    def update(self, state: DualState, feedback: Feedback) -> DualState:
         xp = namespace(state.x)
         eta, mu = as_column(like(np.asarray(self.eta), state.x)), as_column(like(np.asarray(self.mu), state.x))
         descent = feedback.loss_gradient + self.consensus.adjoint(state.multiplier)
         raised = state.multiplier + mu * self.consensus.differences(state.x)
         by_edge = xp.reshape(raised, (*raised.shape[:-1], len(self.consensus.edges), self.consensus.size))
-        return NetworkedSaddlePointState(
+        return DualState(
             round=state.round + 1,
             x=self.enclosing_set.project(state.x - eta * descent),
             multiplier=xp.reshape(self.multiplier_set.project(by_edge), raised.shape),
         )
 
-    def report(self, state: NetworkedSaddlePointState) -> dict[str, Array]:
+    def report(self, state: DualState) -> dict[str, Array]:
         return {"multiplier": state.multiplier, "eta": like(self.eta, state.x), "mu": like(self.mu, state.x)}
 
 

@@ -10,14 +10,14 @@
 `DoublingRestarts` does without the horizon, in epochs of L_k = N 2^k rounds with γ_k = min(ε, c L_k^{−β/2}). With
 N ≥ c_0, Σ g(x_t) ≤ 0 whenever an epoch ends. `DecayingMarginAOGD` does without restarts too.
 Needs: a Slater point with slack ε > γ.
-Guarantees: Lemma 5 on g + γ (`tightened`).
+Guarantees: Lemma 5 on g + γ (`tightened`). Proof: `docs/proofs/theory.md`, "Margins".
+Not promised: Σ g(x_t) ≤ 0 before the horizon or with a smaller γ, feasibility in a single round.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -25,7 +25,8 @@ from longterm import _validate as validate
 from longterm._arrays import Array, like, namespace
 from longterm._validate import Hyper
 from longterm.errors import InputError
-from longterm.learners.aogd import AOGD, AOGDState
+from longterm.learners.aogd import AOGD
+from longterm.learners.base import DualState
 from longterm.learners.made_for import MadeForHorizon
 from longterm.learners.margins import ConstantMargin
 from longterm.learners.needs import Need, StepKind
@@ -40,7 +41,7 @@ MarginRule = Literal["exact sums", "theorem"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class NoViolationAOGD(Tightened, MadeForHorizon[AOGDState]):
+class NoViolationAOGD(Tightened, MadeForHorizon[DualState]):
     """A-OGD on g + γ for a known horizon.
 
     Where the γ asked for is above ε it is ε, so that {g + γ ≤ 0} is not empty, and `assumptions` reports it.
@@ -76,10 +77,10 @@ class NoViolationAOGD(Tightened, MadeForHorizon[AOGDState]):
     coefficient: Hyper | None = None
     needed_horizon: Hyper | None = None
 
-    name: ClassVar[str] = "no_violation_aogd"
-    title: ClassVar[str] = "No-violation A-OGD"
-    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(T^max(β, 1−β/2))", SIGNED: "≤ 0 at T ≥ c_0"}
-    needs: ClassVar[frozenset[Need]] = Tightened.needs | {Need.HORIZON}
+    name = "no_violation_aogd"
+    title = "No-violation A-OGD"
+    promises = {REGRET: "O(T^max(β, 1−β/2))", SIGNED: "≤ 0 at T ≥ c_0"}
+    needs = Tightened.needs | {Need.HORIZON}
 
     @classmethod
     def for_problem(

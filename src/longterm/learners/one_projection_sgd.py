@@ -14,13 +14,13 @@ Needs: a horizon, a fixed constraint, Π_X once, and a `slope` ρ > 0 with dist(
 the boundary of {g ≤ 0} inside B, or ε/Δ where a point of B has g(x̂) ≤ −ε.
 Guarantees: for losses drawn independently from one law with mean f, E f(answer) − min_X f = O(1/√T), `answer_bound`.
 As for any A-OGD, regret and Σ g(x_t) of the rounds are bounded for arbitrary losses (`docs/proofs/derivations.md`).
+Not promised: anything about the answer against an adversary.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,7 +28,8 @@ from numpy.typing import ArrayLike
 from longterm import _validate as validate
 from longterm._arrays import ROUNDING, Array, FloatArray, as_column, namespace
 from longterm.errors import InputError
-from longterm.learners.aogd import AOGD, AOGDState
+from longterm.learners.aogd import AOGD
+from longterm.learners.base import DualState
 from longterm.learners.feedback import Feedback
 from longterm.learners.made_for import ScheduledLearner
 from longterm.learners.needs import Need
@@ -86,10 +87,10 @@ class OneProjectionSGD(ScheduledLearner[OneProjectionSGDState]):
     schedule: ConstantSchedule
     slope: float | None = None
 
-    name: ClassVar[str] = "one_projection_sgd"
-    title: ClassVar[str] = "SGD with one projection"
-    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(T^1/2)", SIGNED: "O(T^3/4)"}
-    needs: ClassVar[frozenset[Need]] = frozenset({Need.FIXED_CONSTRAINT, Need.HORIZON, Need.PROJECTION})
+    name = "one_projection_sgd"
+    title = "SGD with one projection"
+    promises = {REGRET: "O(T^1/2)", SIGNED: "O(T^3/4)"}
+    needs = frozenset({Need.FIXED_CONSTRAINT, Need.HORIZON, Need.PROJECTION})
 
     @classmethod
     def for_problem(
@@ -156,7 +157,7 @@ class OneProjectionSGD(ScheduledLearner[OneProjectionSGDState]):
         return OneProjectionSGDState(*self._rule.first_state(t, x), mean=x)
 
     def update(self, state: OneProjectionSGDState, feedback: Feedback) -> OneProjectionSGDState:
-        after = self._rule.update(AOGDState(state.round, state.x, state.multiplier), feedback)
+        after = self._rule.update(DualState(state.round, state.x, state.multiplier), feedback)
         played = namespace(state.x).astype(state.round, state.x.dtype)
         return OneProjectionSGDState(*after, mean=state.mean + (state.x - state.mean) / as_column(played))
 

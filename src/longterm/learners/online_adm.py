@@ -15,11 +15,11 @@ project onto, which is the reason for the splitting. `OnlineADM` plays x_t, whic
 Needs: a horizon for the tuned ρ and η ~ √T, a fixed constraint, and Π_C in every round.
 Guarantees: `theorem`, for any x* in B ∩ C and any losses (`docs/proofs/derivations.md`). We know the rule from a
 restatement and derived it from the problem. Not built: the form A x + B z = c, and strongly convex losses.
+Not promised: feasibility in a single round by `OnlineADM`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, Self
 
@@ -64,8 +64,8 @@ class OnlineADM(Learner[OnlineADMState]):
         Π_C, with C = {g ≤ 0} or {g ≤ 0} ∩ B.
     eta, rho : float or array
         η and ρ, the weights of the proximal term and of the distance from the copy.
-    gradient_bound : float or array, optional
-        The G that η and ρ were made for.
+    made_for : Constants, optional
+        The problem's constants that η and ρ were made for.
 
     Examples
     --------
@@ -81,16 +81,12 @@ class OnlineADM(Learner[OnlineADMState]):
     project: Projection
     eta: Hyper
     rho: Hyper
-    gradient_bound: Hyper | None = None
+    made_for: Constants | None = None
 
-    name: ClassVar[str] = "online_adm"
-    title: ClassVar[str] = "Online ADM"
-    promises: ClassVar[Mapping[str, str]] = {
-        REGRET: "O(T^1/2)",
-        HARD: "O(T^3/4)",
-        LONG_TERM: "O(T^1/4) under affine constraints",
-    }
-    needs: ClassVar[frozenset[Need]] = frozenset({Need.FIXED_CONSTRAINT, Need.HORIZON, Need.PROJECTION})
+    name = "online_adm"
+    title = "Online ADM"
+    promises = {REGRET: "O(T^1/2)", HARD: "O(T^3/4)", LONG_TERM: "O(T^1/4) under affine constraints"}
+    needs = frozenset({Need.FIXED_CONSTRAINT, Need.HORIZON, Need.PROJECTION})
     _plays_copy: ClassVar[bool] = False
     """True if z_t is played. It then has to lie in B."""
 
@@ -109,7 +105,7 @@ class OnlineADM(Learner[OnlineADMState]):
             Π_C, with C = {g ≤ 0} or {g ≤ 0} ∩ B. Left out, the problem's onto {g ≤ 0} ∩ B.
         """
         onto, weight = cls._known_projection(problem, projection), _weight(problem, horizon)
-        return cls(problem.enclosing_set, onto, weight, weight, problem.constants.gradient_bound)
+        return cls(problem.enclosing_set, onto, weight, weight, problem.constants)
 
     @classmethod
     def _known_projection(cls, problem: Problem, given: Projection | None) -> Projection:
@@ -162,10 +158,10 @@ class FeasibleOnlineADM(OnlineADM):
     moves nothing, z_t is projected gradient descent with step 1/ρ.
     """
 
-    name: ClassVar[str] = "feasible_online_adm"
-    title: ClassVar[str] = "Feasible online ADM"
-    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(T^1/2)", HARD: "0"}
-    _plays_copy: ClassVar[bool] = True
+    name = "feasible_online_adm"
+    title = "Feasible online ADM"
+    promises = {REGRET: "O(T^1/2)", HARD: "0"}
+    _plays_copy = True
 
     @classmethod
     def for_problem(cls, problem: Problem, *, horizon: int, projection: Projection | None = None) -> Self:
@@ -179,7 +175,7 @@ class FeasibleOnlineADM(OnlineADM):
             Π_X, onto {g ≤ 0} ∩ B. Left out, the problem's.
         """
         onto, weight = cls._known_projection(problem, projection), _weight(problem, horizon)
-        return cls(problem.enclosing_set, onto, 0.0, weight, problem.constants.gradient_bound)
+        return cls(problem.enclosing_set, onto, 0.0, weight, problem.constants)
 
     def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return regret ≤ (η + ρ) r²/2 + T G_f²/(2ρ), and violation 0."""

@@ -4,14 +4,13 @@ A-FTRL (`learners.aftrl`) with z_t + m_{t+1} in the place of z_t = Σ_{s≤t} �
 η_t = 2^{−½} R/√(S_{t−1} + ε), S_t = Σ_{s≤t} ‖∇f_s(x_s) − m_s‖², ε = 10^{−4} G_f², in the place of R/(G_f √t). In `ftrl`
 this is a `Multiplier` with a `ForecastScale`.
 Guarantees: those of A-FTRL with P = 8.6 R√(S_T + ε). The statement is ours; the proof is in
-`docs/proofs/derivations.md`.
+`docs/proofs/derivations.md`. Not promised: feasibility in a single round, a small Σ [g(x_t)]₊.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,7 +19,8 @@ from longterm._arrays import Array, FloatArray, dot, namespace
 from longterm._validate import Hyper
 from longterm.constraints.prox import Prox
 from longterm.learners.feedback import Feedback
-from longterm.learners.ftrl import FTRL, FTRLState, Leader, Scale, SingleLeader, require_state
+from longterm.learners.ftrl import FTRL
+from longterm.learners.ftrl_slots import FTRLState, Leader, Scale, SingleLeader, require_state
 from longterm.learners.hints import HintModel, LastGradient
 from longterm.learners.multiplier import Multiplier
 from longterm.learners.prox_learner import as_numbers, prox_of
@@ -54,7 +54,7 @@ class ForecastScale(Scale):
     size: float
     hints: HintModel = field(default_factory=LastGradient)
 
-    starts_at_centre: ClassVar[bool] = False
+    starts_at_centre = False
 
     def __post_init__(self) -> None:
         validate.set_frozen(self, size=validate.positive_scalar("size", self.size))
@@ -83,21 +83,30 @@ class ForecastScale(Scale):
 
 
 class OptimisticAFTRL(FTRL):
-    """A-FTRL that counts a forecast of the next gradient."""
+    """A-FTRL that counts a forecast of the next gradient.
 
-    name: ClassVar[str] = "optimistic_aftrl"
-    title: ClassVar[str] = "Optimistic A-FTRL"
-    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(√Σ‖∇f − m‖² + T^β)", LONG_TERM: "O(T^(1−β/2))"}
-    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ()
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import longterm as lt
+    >>> costs = np.random.default_rng(0).choice([-1.0, 1.0], (500, 1))
+    >>> problem = lt.Problem(lt.sets.Ball(1), lt.losses.Linear(1), lt.constraints.L2Budget(1, budget=0.5))
+    >>> for hints in (lt.learners.NoHint(), lt.learners.GivenHints(costs)):
+    ...     learner = lt.learners.OptimisticAFTRL.for_problem(problem, hints=hints)
+    ...     state = lt.run(problem, learner, lt.streams.Replay([costs])).state
+    ...     print(round(float(learner.bound(problem, 500, state=state)["regret"])))
+    1132
+    940
+    """
+
+    name = "optimistic_aftrl"
+    title = "Optimistic A-FTRL"
+    promises = {REGRET: "O(√Σ‖∇f − m‖² + T^β)", LONG_TERM: "O(T^(1−β/2))"}
+    variants = ()
 
     @classmethod
     def for_problem(
-        cls,
-        problem: Problem,
-        *,
-        hints: HintModel | None = None,
-        beta: Hyper = 2 / 3,
-        theta_0: Hyper | None = None,
+        cls, problem: Problem, *, hints: HintModel | None = None, beta: Hyper = 2 / 3, theta_0: Hyper | None = None
     ) -> OptimisticAFTRL:
         """Make A-FTRL that counts a forecast of the next gradient as if it had come.
 

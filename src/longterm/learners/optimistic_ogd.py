@@ -8,13 +8,13 @@ X is {g ≤ 0} ∩ B where its projection is known and g is fixed; then nothing 
 constraint is ignored. ε = 10^{−12} G_f² only keeps the first step finite. The rule is well known (Rakhlin and
 Sridharan 2013, for example); steps and constants are ours.
 Guarantees: Σ f_t(x_t) − f_t(x*) ≤ 5.11 Δ √(S_T + ε). Proof: `docs/proofs/derivations.md`.
+Not promised: anything about a constraint whose projection is not known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -77,10 +77,10 @@ class OptimisticOGD(Learner[OptimisticOGDState]):
     hints: HintModel = field(default_factory=LastGradient)
     projection: Projection | None = None
 
-    name: ClassVar[str] = "optimistic_ogd"
-    title: ClassVar[str] = "Optimistic OGD"
-    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(√Σ‖∇f − m‖²)", HARD: "0, where X is projected onto"}
-    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ()
+    name = "optimistic_ogd"
+    title = "Optimistic OGD"
+    promises = {REGRET: "O(√Σ‖∇f − m‖²)", HARD: "0, where X is projected onto"}
+    variants = ()
 
     def __post_init__(self) -> None:
         validate.set_frozen(self, size=validate.positive_scalar("size", self.size))

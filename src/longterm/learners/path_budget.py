@@ -10,15 +10,15 @@ in any round t ≤ T:
 
     Σ f_s(x_s) − f_s(u_s) ≤ 1.5 A,         Σ [g_s(x_s)]₊ ≤ (2A/s) ln(4 + 2F t/A), if there is such a u
 
-Proof: `docs/proofs/drift.md`. With `block` n the decision changes every n rounds, at most ⌈T/n⌉ − 1 times. The sums of
+Proof: `docs/proofs/drift.md`. Not promised: anything if no point is feasible in some round.
+With `block` n the decision changes every n rounds, at most ⌈T/n⌉ − 1 times. The sums of
 a block count as one round, so T becomes ⌈T/n⌉ and G, F become nG, nF; u is constant within a block.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -89,12 +89,12 @@ class PathBudget(Learner[PathBudgetState]):
     block: int = 1
     path: float = 0.0
 
-    needs: ClassVar[frozenset[Need]] = frozenset({Need.HORIZON})
-    name: ClassVar[str] = "path_budget"
-    title: ClassVar[str] = "Path budget"
-    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(√(T(1 + P))), moving", HARD: "O(√(T(1 + P)) log T)"}
-    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ()
-    drifting: ClassVar[tuple[Mapping[str, Any], ...]] = ({"path": 5.0},)
+    needs = frozenset({Need.HORIZON})
+    name = "path_budget"
+    title = "Path budget"
+    promises = {REGRET: "O(√(T(1 + P))), moving", HARD: "O(√(T(1 + P)) log T)"}
+    variants = ()
+    drifting = ({"path": 5.0},)
 
     def __post_init__(self) -> None:
         validate.validate_fields(self, validate.positive, "reach", "threshold", "ratio")

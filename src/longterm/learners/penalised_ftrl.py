@@ -21,9 +21,6 @@ Not promised: feasibility in a single round, anything about streams that drift: 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar
-
 from longterm import _validate as validate
 from longterm._validate import Hyper
 from longterm.learners.ftrl import FTRL
@@ -48,10 +45,10 @@ class PenalisedFTRL(FTRL):
     (array([ 72.5, 747.5]), array([4.2 , 4.47]))
     """
 
-    needs: ClassVar[frozenset[Need]] = frozenset({Need.FIXED_CONSTRAINT, Need.PENALTY_PROX})
-    name: ClassVar[str] = "penalised_ftrl"
-    title: ClassVar[str] = "Penalised FTRL"
-    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(√T)", HARD: "O(1)"}
+    needs = frozenset({Need.FIXED_CONSTRAINT, Need.PENALTY_PROX})
+    name = "penalised_ftrl"
+    title = "Penalised FTRL"
+    promises = {REGRET: "O(√T)", HARD: "O(1)"}
 
     @classmethod
     def for_problem(cls, problem: Problem, *, w_0: Hyper | None = None, growth: Hyper = 0.5) -> PenalisedFTRL:
@@ -71,12 +68,25 @@ class PenalisedFTRL(FTRL):
 
 
 class AdaptivePenalisedFTRL(FTRL):
-    """Penalised FTRL with constants found online."""
+    """Penalised FTRL with constants found online.
 
-    needs: ClassVar[frozenset[Need]] = PenalisedFTRL.needs
-    name: ClassVar[str] = "adaptive_penalised_ftrl"
-    title: ClassVar[str] = "Adaptive penalised FTRL"
-    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(√T), data-dependent", HARD: "O(1), data-dependent"}
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import longterm as lt
+    >>> problem = lt.Problem(lt.sets.Ball(2), lt.losses.Linear(2), lt.constraints.L1Budget(2, budget=0.5))
+    >>> stream = lt.streams.Replay([np.tile([0.9, 0.1], (500, 1))])
+    >>> for rule in (lt.learners.AdaptivePenalisedFTRL, lt.learners.PenalisedFTRL):
+    ...     trace = lt.run(problem, rule.for_problem(problem), stream)
+    ...     print(trace.state.x.round(2) + 0.0, float(trace.hard_violation[-1].round(2)))
+    [-0.5  0. ] 0.0
+    [-0.5  0. ] 0.0
+    """
+
+    needs = PenalisedFTRL.needs
+    name = "adaptive_penalised_ftrl"
+    title = "Adaptive penalised FTRL"
+    promises = {REGRET: "O(√T), data-dependent", HARD: "O(1), data-dependent"}
 
     @classmethod
     def for_problem(cls, problem: Problem, *, w_0: Hyper | None = None, growth: Hyper = 0.5) -> AdaptivePenalisedFTRL:
@@ -101,21 +111,16 @@ class MixedPenalisedFTRL(FTRL):
     above any ν before.
     """
 
-    needs: ClassVar[frozenset[Need]] = PenalisedFTRL.needs
-    name: ClassVar[str] = "mixed_penalised_ftrl"
-    title: ClassVar[str] = "Mixed penalised FTRL"
-    promises: ClassVar[Mapping[str, str]] = AdaptivePenalisedFTRL.promises
+    needs = PenalisedFTRL.needs
+    name = "mixed_penalised_ftrl"
+    title = "Mixed penalised FTRL"
+    promises = AdaptivePenalisedFTRL.promises
 
     @classmethod
     def for_problem(
-        cls,
-        problem: Problem,
-        *,
-        w_0: Hyper | None = None,
-        typical_size: float | None = None,
-        growth: Hyper = 0.5,
+        cls, problem: Problem, *, w_0: Hyper | None = None, typical_size: float | None = None, growth: Hyper = 0.5
     ) -> MixedPenalisedFTRL:
-        """Make penalised FTRL without a known bound on the gradients, unharmed by a generous budget.
+        """Make penalised FTRL without a known bound on the gradients, for budgets that may be generous.
 
         Parameters
         ----------

@@ -12,14 +12,14 @@ Steps: a margin 0 < ϱ < ε, the slope s_0 = (ε − ϱ)/Δ, at most G_g, and η
 abstract and its authors' code. The proof is ours (`docs/proofs/after_the_paper.md`).
 Needs: a fixed constraint, the Slater point itself, a horizon (for ϱ), one value and subgradient of f_t and g at x_t.
 Guarantees: **g(x_t) ≤ 0 in every round**, up to rounding, and O(√T) regret, against adversarial losses.
+Proof: `docs/proofs/after_the_paper.md`.
 Not promised: small constants. η has (ε/(ΔG_g))² in it: a thin X means small steps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -27,9 +27,8 @@ from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_column, dot, like, namespace
 from longterm._validate import Hyper
 from longterm.errors import InputError
-from longterm.learners.base import PointState
+from longterm.learners.base import Learner, PointState
 from longterm.learners.feedback import Feedback
-from longterm.learners.made_for import MadeForConstants
 from longterm.learners.needs import Need, require_needs
 from longterm.learners.tightened import slater_point_for
 from longterm.problems import Problem
@@ -40,7 +39,7 @@ from longterm.theory.slater import SlaterPoint, require_slack
 
 
 @dataclass(frozen=True, eq=False)
-class PolyakFeasibility(MadeForConstants[PointState]):
+class PolyakFeasibility(Learner[PointState]):
     """Polyak feasibility steps with constant η and margin ϱ.
 
     Parameters
@@ -71,10 +70,10 @@ class PolyakFeasibility(MadeForConstants[PointState]):
     margin: Hyper
     made_for: Constants | None = None
 
-    name: ClassVar[str] = "polyak_feasibility"
-    title: ClassVar[str] = "Polyak feasibility"
-    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(T^1/2)", HARD: "0"}
-    needs: ClassVar[frozenset[Need]] = frozenset({Need.FIXED_CONSTRAINT, Need.SLATER_POINT, Need.HORIZON})
+    name = "polyak_feasibility"
+    title = "Polyak feasibility"
+    promises = {REGRET: "O(T^1/2)", HARD: "0"}
+    needs = frozenset({Need.FIXED_CONSTRAINT, Need.SLATER_POINT, Need.HORIZON})
 
     def __post_init__(self) -> None:
         eta, margin = validate.positive("eta", self.eta), validate.positive("margin", self.margin)

@@ -7,14 +7,13 @@ Steps: η_t = Δ/(G√t) for convex losses (Zinkevich 2003, with the factor Δ/G
 distance of two points of X: the diameter of B unless a smaller one is given.
 Needs: the exact projection onto X, the same constraint in every round, one gradient of f_t at x_t. Never ∇g.
 Guarantees, at every T: regret at most (3/2) ΔG√T, and (G²/(2σ)) (1 + ln T). No violation in any round, up to the
-rounding of the projection. Proof: `docs/proofs/derivations.md`.
+rounding of the projection. Proof: `docs/proofs/derivations.md`. Not promised: a cheap round.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -29,6 +28,7 @@ from longterm.problems import Problem
 from longterm.projections import Projection
 from longterm.sets import Set
 from longterm.theory.bounds import HARD, REGRET, BoundValues, NoTheoremError, Rounds, horizons_of
+from longterm.theory.facts import Constants
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,8 +45,8 @@ class ProjectedOGD(Learner[PointState]):
         η_1.
     decay : float or array
         p of η_t = η_1/t^p: ½ for convex losses, 1 for losses with σ ≥ 1/η_1.
-    made_for : float or array, optional
-        The bound on the losses' gradients that the steps were made for.
+    made_for : Constants, optional
+        The problem's constants that the steps were made for.
     diameter : float or array, optional
         A Δ smaller than the diameter of B that the steps were made for.
 
@@ -67,15 +67,15 @@ class ProjectedOGD(Learner[PointState]):
     projection: Projection
     first_step: Hyper
     decay: Hyper
-    made_for: Hyper | None = None
+    made_for: Constants | None = None
     diameter: Hyper | None = None
 
-    name: ClassVar[str] = "projected_ogd"
-    title: ClassVar[str] = "Projected OGD"
-    drifting: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
-    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(T^1/2); O(log T) if strongly convex", HARD: "0"}
-    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"steps": "strongly convex"})
-    needs: ClassVar[frozenset[Need]] = frozenset({Need.PROJECTION, Need.FIXED_CONSTRAINT})
+    name = "projected_ogd"
+    title = "Projected OGD"
+    drifting = ({},)
+    promises = {REGRET: "O(T^1/2); O(log T) if strongly convex", HARD: "0"}
+    variants = ({}, {"steps": "strongly convex"})
+    needs = frozenset({Need.PROJECTION, Need.FIXED_CONSTRAINT})
 
     def __post_init__(self) -> None:
         validate.validate_fields(self, validate.positive, "first_step")
@@ -102,13 +102,13 @@ class ProjectedOGD(Learner[PointState]):
             The exact Euclidean projection onto {g ≤ 0} ∩ B. Left out, the problem's.
         """
         onto = known_projection(cls.__name__, cls.needs, problem, projection)
-        G = problem.constants.loss_gradient_bound
+        c = problem.constants
         if steps != "convex":
             sigma = require_strong_convexity(problem, steps)
-            return cls(problem.enclosing_set, onto, 1 / sigma, 1.0, G)
+            return cls(problem.enclosing_set, onto, 1 / sigma, 1.0, c)
         given = None if diameter is None else validate.positive("diameter", diameter)
-        used = problem.constants.diameter if given is None else given
-        return cls(problem.enclosing_set, onto, used / G, 0.5, G, given)
+        used = c.diameter if given is None else given
+        return cls(problem.enclosing_set, onto, used / c.loss_gradient_bound, 0.5, c, given)
 
     def require_playable(self, problem: Problem) -> None:
         super().require_playable(problem)
@@ -130,10 +130,6 @@ class ProjectedOGD(Learner[PointState]):
         else:
             raise NoTheoremError("its steps fall neither like 1/√t nor like 1/t", "Take decay = ½ or 1")
         return {REGRET: regret, HARD: np.zeros_like(regret)}
-
-    @property
-    def loss_gradient_bound(self) -> Hyper | None:
-        return self.made_for
 
     def initial_x(self, batch_shape: tuple[int, ...], xp: Any, dtype: Any) -> Array:
         return self.projection(super().initial_x(batch_shape, xp, dtype))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar, cast
+from typing import cast
 
 import numpy as np
 
@@ -27,7 +27,7 @@ class ProxLearner(Learner[S]):
     prox: Prox
     enclosing_set: Set = field(init=False, repr=False)
 
-    needs: ClassVar[frozenset[Need]] = frozenset({Need.FIXED_CONSTRAINT, Need.PROX})
+    needs = frozenset({Need.FIXED_CONSTRAINT, Need.PROX})
 
     def __post_init__(self) -> None:
         set_frozen(self, enclosing_set=self.prox.over)

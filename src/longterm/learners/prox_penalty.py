@@ -13,16 +13,15 @@ bound. Proof: `docs/proofs/after_the_paper.md`. Not promised: feasibility in a s
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, like, namespace
 from longterm._validate import Hyper
-from longterm.learners.base import Learner
+from longterm.learners.base import Learner, QueueState, Variants
 from longterm.learners.feedback import Feedback
 from longterm.learners.needs import Need, StepKind, require_strong_convexity
 from longterm.learners.penalty_step import PenaltyStep, require_penalty_step, require_same_step
@@ -34,16 +33,8 @@ from longterm.theory.facts import Assumption, Constants
 from longterm.theory.step_sums import power_sum
 
 
-class ProxPenaltyState(NamedTuple):
-    """The state (t, x_t) and the queue of the weights."""
-
-    round: Array
-    x: Array
-    queue: Array
-
-
 @dataclass(frozen=True, eq=False)
-class ProxPenalty(Learner[ProxPenaltyState]):
+class ProxPenalty(Learner[QueueState]):
     """A step with [g_t]₊ itself in it, under the weights of a rule.
 
     Parameters
@@ -72,14 +63,11 @@ class ProxPenalty(Learner[ProxPenaltyState]):
     power: Hyper = 0.5
     enclosing_set: Set = field(init=False, repr=False)
 
-    name: ClassVar[str] = "prox_penalty"
-    title: ClassVar[str] = "Prox penalty"
-    needs: ClassVar[frozenset[Need]] = frozenset({Need.LATEST_PENALTY_PROX})
-    promises: ClassVar[Mapping[str, str]] = {
-        REGRET: "O(√T), O(log T)",
-        HARD: "O(1) for a fixed g, else O(T^(3/4)), O(√(T log T))",
-    }
-    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"steps": "strongly convex"})
+    name = "prox_penalty"
+    title = "Prox penalty"
+    needs = frozenset({Need.LATEST_PENALTY_PROX})
+    promises = {REGRET: "O(√T), O(log T)", HARD: "O(1) for a fixed g, else O(T^(3/4)), O(√(T log T))"}
+    variants: ClassVar[Variants] = ({}, {"steps": "strongly convex"})
 
     def __post_init__(self) -> None:
         validate.validate_fields(self, validate.positive, "alpha", "power")
@@ -157,20 +145,20 @@ class ProxPenalty(Learner[ProxPenaltyState]):
         """Return an upper bound of Σ 1/α_t."""
         return np.asarray(power_sum(T, self.power) / np.asarray(self.alpha))
 
-    def first_state(self, t: Array, x: Array) -> ProxPenaltyState:
-        return ProxPenaltyState(t, x, namespace(x).zeros(x.shape[:-1], dtype=x.dtype))
+    def first_state(self, t: Array, x: Array) -> QueueState:
+        return QueueState(t, x, namespace(x).zeros(x.shape[:-1], dtype=x.dtype))
 
-    def update(self, state: ProxPenaltyState, feedback: Feedback) -> ProxPenaltyState:
+    def update(self, state: QueueState, feedback: Feedback) -> QueueState:
         t = namespace(state.x).astype(state.round, state.x.dtype)
         queue = self.weights.before_step(t, state.queue, feedback.constraint)
         curvature = 2 * self._alpha(t) + 0 * feedback.constraint
         stepped = self.penalty_step.step(state.x, feedback, self.weights.weight(t, queue), curvature)
-        return ProxPenaltyState(state.round + 1, stepped.x, self.weights.after_step(t, queue, stepped.constraint))
+        return QueueState(state.round + 1, stepped.x, self.weights.after_step(t, queue, stepped.constraint))
 
     def _alpha(self, t: Array) -> Array:
         return like(self.alpha, t) * t ** like(self.power, t)
 
-    def report(self, state: ProxPenaltyState) -> dict[str, Array]:
+    def report(self, state: QueueState) -> dict[str, Array]:
         t = namespace(state.x).astype(state.round, state.x.dtype)
         return {"queue": state.queue, "alpha": self._alpha(t)}
 

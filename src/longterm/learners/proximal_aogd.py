@@ -15,9 +15,8 @@ Not promised: feasibility in a single round, a small Σ [g(x_t)]₊.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -72,13 +71,10 @@ class ProximalAOGD(ProxLearner[ProximalAOGDState]):
     scale: GivenScale | StronglyConvexScale
     dual: Multiplier
 
-    name: ClassVar[str] = "proximal_aogd"
-    title: ClassVar[str] = "Proximal A-OGD"
-    promises: ClassVar[Mapping[str, str]] = {
-        REGRET: "O(√T + T^β), O(log T + T^β)",
-        LONG_TERM: "O(T^(1−β/2))",
-    }
-    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"steps": "strongly convex"})
+    name = "proximal_aogd"
+    title = "Proximal A-OGD"
+    promises = {REGRET: "O(√T + T^β), O(log T + T^β)", LONG_TERM: "O(T^(1−β/2))"}
+    variants = ({}, {"steps": "strongly convex"})
 
     @classmethod
     def for_problem(

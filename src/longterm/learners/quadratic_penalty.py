@@ -16,21 +16,18 @@ own constant: `docs/proofs/after_the_paper.md`. Not promised: feasibility in a s
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_column, namespace, resolution
 from longterm._validate import Hyper
-from longterm.errors import AssumptionWarning, InputError
+from longterm.errors import AssumptionWarning
 from longterm.learners.base import PointState
-from longterm.learners.duals import Duals, OneForTheMaximum, OnePerConstraint
+from longterm.learners.duals import DualLearner, Duals, OneForTheMaximum, OnePerConstraint
 from longterm.learners.feedback import Feedback
-from longterm.learners.feedback_check import OnBrokenBound
-from longterm.learners.made_for import MadeForConstants
 from longterm.learners.needs import StepKind, require_strong_convexity
 from longterm.problems import Problem
 from longterm.sets import Set
@@ -41,7 +38,7 @@ from longterm.theory.step_sums import descent_cost, step_sums, tabulate
 
 
 @dataclass(frozen=True, eq=False)
-class QuadraticPenaltyOGD(MadeForConstants[PointState]):
+class QuadraticPenaltyOGD(DualLearner[PointState]):
     """OGD with a penalty [g]₊²/(2θ_t) on the maximum of the constraints, or on each of them.
 
     Parameters
@@ -50,7 +47,7 @@ class QuadraticPenaltyOGD(MadeForConstants[PointState]):
         B, which it projects onto.
     schedule : PenaltySchedule
         η_t and θ_t = c L η_t.
-    penalised : Duals
+    duals : Duals
         The charged constraints: the maximum, or each of them.
     made_for : Constants, optional
         The problem's constants that the steps were made for.
@@ -70,18 +67,18 @@ class QuadraticPenaltyOGD(MadeForConstants[PointState]):
 
     enclosing_set: Set
     schedule: PenaltySchedule
-    penalised: Duals
+    duals: Duals
     made_for: Constants | None = None
 
-    name: ClassVar[str] = "quadratic_penalty"
-    title: ClassVar[str] = "Quadratic penalty"
-    promises: ClassVar[Mapping[str, str]] = {
+    name = "quadratic_penalty"
+    title = "Quadratic penalty"
+    promises = {
         REGRET: "O(T^max(β, 1−β)), O(log T)",
         HARD: "O(T^(1−β/2)), O(√(T log T))",
         SQUARED: "O(T^(1−β)), O(log T)",
     }
-    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"steps": "strongly convex"}, {"penalties": "each"})
-    drifting: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
+    variants = ({}, {"steps": "strongly convex"}, {"penalties": "each"})
+    drifting = ({},)
 
     @classmethod
     def for_problem(
@@ -106,8 +103,7 @@ class QuadraticPenaltyOGD(MadeForConstants[PointState]):
         penalties : {"one", "each"}
             One penalty for the maximum of the constraints, or one for each constraint.
         """
-        if penalties not in ("one", "each"):
-            raise InputError("penalties", f"{penalties!r} is not known", "Choose 'one' or 'each'")
+        validate.choice("penalties", penalties, ("one", "each"))
         c, decay = problem.constants, validate.trade_off("beta", beta)
         penalised = OnePerConstraint(problem.constraint.count) if penalties == "each" else OneForTheMaximum()
         curvature = _curvature(problem, penalised)
@@ -127,7 +123,7 @@ class QuadraticPenaltyOGD(MadeForConstants[PointState]):
 
     def _missing_curvature(self, problem: Problem) -> str:
         """Return why L is too small, or an empty string."""
-        given, needed = self.schedule.curvature, _curvature(problem, self.penalised)
+        given, needed = self.schedule.curvature, _curvature(problem, self.duals)
         if np.all(np.asarray(given) >= needed * (1 - 1e-9)):
             return ""
         return f"L = {given} is below {needed:g}, with which ‖Σ_j w_j ∇g_j‖² ≤ L‖w‖² is known to hold"
@@ -135,13 +131,6 @@ class QuadraticPenaltyOGD(MadeForConstants[PointState]):
     @property
     def strong_convexity(self) -> Hyper:
         return self.schedule.strong_convexity
-
-    @property
-    def reads_pullback(self) -> bool:
-        return isinstance(self.penalised, OnePerConstraint)
-
-    def require(self, feedback: Feedback, x: Array, t: int | None, on_broken_bound: OnBrokenBound) -> None:
-        self.penalised.require(feedback, x, t)
 
     def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return the bounds for θ_t = c L η_t with c > 1. v_t is the vector [g_t(x_t)]₊ of the charged constraints.
@@ -177,8 +166,8 @@ class QuadraticPenaltyOGD(MadeForConstants[PointState]):
 
     def update(self, state: PointState, feedback: Feedback) -> PointState:
         theta, eta, _ = self.schedule.at(state.round, state.x)
-        broken = self._positive_part(self.penalised.values(feedback), state.x)
-        penalty = self.penalised.pullback(feedback, broken / self.penalised.expand(theta))
+        broken = self._positive_part(self.duals.values(feedback), state.x)
+        penalty = self.duals.pullback(feedback, broken / self.duals.expand(theta))
         moved = state.x - as_column(eta) * (feedback.loss_gradient + penalty)
         return PointState(state.round + 1, self.enclosing_set.project(moved))
 

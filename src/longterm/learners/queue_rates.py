@@ -58,7 +58,7 @@ class Rates(PerLearner, ABC):
 class Published(Rates):
     """The article's rates: γ_t = min( 1/(12 D √t), 1/(24 Δ G), 1 ), κ = 12."""
 
-    allowance: ClassVar[float] = 12.0
+    allowance = 12.0
 
     @property
     def largest(self) -> Hyper:
@@ -71,7 +71,7 @@ class Published(Rates):
 class Sharp(Rates):
     """Our rates, for a violation of O(√(T log T)): γ_t = min( √(ln(e t)/(2t))/D, 1/(4D + 5ΔG) ), κ = 1."""
 
-    allowance: ClassVar[float] = 1.0
+    allowance = 1.0
 
     @property
     def largest(self) -> Hyper:

@@ -8,14 +8,13 @@ The queue grows by the violation of the *new* point under the *old* constraint, 
 Steps: **the article's γ_t and η_t are not known to us**. We know the rule from a paper that restates it. Here
 γ_t = gamma t^gamma_power and η_t = floor t^floor_power, of order t^{½+e} and t^½, so that w_t = Q_t γ_t ≥ w_0 t^{1+e}.
 α_t, w_0 and e are as in `ProxPenalty`.
-Needs and guarantees: as for `ProxPenalty`, if power ≤ gamma_power.
+Needs and guarantees: as for `ProxPenalty`, if power ≤ gamma_power. Proof: `docs/proofs/after_the_paper.md`.
+Not promised: the article's own constants, feasibility in a single round.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 from longterm import _validate as validate
 from longterm._arrays import Array, like, namespace
@@ -62,12 +61,22 @@ class RectifiedQueue(PenaltyWeights):
 
 
 class RECOO(ProxPenalty):
-    """The prox-penalty step with a rectified queue (`RectifiedQueue`)."""
+    """The prox-penalty step with a rectified queue (`RectifiedQueue`).
 
-    name: ClassVar[str] = "recoo"
-    title: ClassVar[str] = "RECOO"
-    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(√T)", HARD: "O(1) for a fixed g, else O(T^(3/4))"}
-    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import longterm as lt
+    >>> problem = lt.problems.two_dimensional()  # g = x₁ − ¼
+    >>> learner = lt.learners.RECOO.for_problem(problem)
+    >>> lt.run(problem, learner, lt.streams.Replay([np.tile([0.8, 0.6], (500, 1))])).state.x.round(2)
+    array([0.25, 0.6 ])
+    """
+
+    name = "recoo"
+    title = "RECOO"
+    promises = {REGRET: "O(√T)", HARD: "O(1) for a fixed g, else O(T^(3/4))"}
+    variants = ({},)
 
     @classmethod
     def for_problem(  # type: ignore[override]

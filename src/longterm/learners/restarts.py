@@ -10,36 +10,31 @@ change S times,
     Σ f_t(x_t) − f_t(u_t) ≤ ⌈T/n⌉ r(n) + S n F,         violation ≤ ⌈T/n⌉ v(n).
 
 On every interval I of rounds the regret is at most (|I|/n + 1) r(n) + (n − 1) F. Proof: `docs/proofs/aftrl.md`.
+Not promised: to be no worse than the learner on a stream that does not drift.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, namespace
 from longterm._states import map_states
-from longterm._validate import Hyper
 from longterm.errors import InputError
 from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
-from longterm.learners.feedback_check import OnBrokenBound
 from longterm.learners.needs import Need
+from longterm.learners.wrapper import Wrapper
 from longterm.problems import Problem
-from longterm.sets import Set
 from longterm.theory.bounds import REGRET, SIGNED, BoundValues, Rounds
-from longterm.theory.facts import Assumption
 
 
-class Restarts(Learner[Any]):
+class Restarts(Wrapper[Any]):
     """A learner that is restarted from time to time. Its state is the learner's, but the round counts on."""
-
-    learner: Learner[Any]
 
     @abstractmethod
     def rule_of(self, state: Any) -> Learner[Any]:
@@ -48,40 +43,6 @@ class Restarts(Learner[Any]):
     @abstractmethod
     def round_within(self, t: Array) -> Array:
         """Return round t counted from the start of its stretch."""
-
-    def require_playable(self, problem: Problem) -> None:
-        super().require_playable(problem)
-        self.learner.require_playable(problem)
-
-    @property
-    def assumptions(self) -> tuple[Assumption, ...]:
-        return self.learner.assumptions
-
-    @property
-    def gradient_bound(self) -> Hyper | None:
-        return self.learner.gradient_bound
-
-    @property
-    def loss_gradient_bound(self) -> Hyper | None:
-        return self.learner.loss_gradient_bound
-
-    @property
-    def constraint_gradient_bound(self) -> Hyper | None:
-        return self.learner.constraint_gradient_bound
-
-    @property
-    def strong_convexity(self) -> Hyper:
-        return self.learner.strong_convexity
-
-    @property
-    def reads_pullback(self) -> bool:
-        return self.learner.reads_pullback
-
-    def require(self, feedback: Feedback, x: Array, t: int | None, on_broken_bound: OnBrokenBound) -> None:
-        self.learner.require(feedback, x, t, on_broken_bound)
-
-    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> Any:
-        return self.learner.init(batch_shape, xp=xp, dtype=dtype)
 
     def ask(self, state: Any) -> Array:
         return self.learner.ask(self._inner_state(state))
@@ -134,12 +95,11 @@ class Restarted(Restarts):
 
     learner: Learner[Any]
     every: int
-    enclosing_set: Set = field(init=False, repr=False)
 
-    name: ClassVar[str] = "restarted"
-    title: ClassVar[str] = "Restarted A-OGD"
-    drifting: ClassVar[tuple[Mapping[str, Any], ...]] = ({"every": 250},)
-    promises: ClassVar[Mapping[str, str]] = {
+    name = "restarted"
+    title = "Restarted A-OGD"
+    drifting = ({"every": 250},)
+    promises = {
         REGRET: "⌈T/n⌉ times that of n rounds, against the best of each stretch",
         SIGNED: "⌈T/n⌉ times that of n rounds",
     }
@@ -162,8 +122,8 @@ class Restarted(Restarts):
         return cls(kind.for_problem(problem, **horizon, **options), n)
 
     def __post_init__(self) -> None:
-        every, given = validate.count("every", self.every), self.learner
-        validate.set_frozen(self, every=every, enclosing_set=given.enclosing_set, needs=given.needs)
+        super().__post_init__()
+        validate.set_frozen(self, every=validate.count("every", self.every), needs=self.learner.needs)
 
     def rule_of(self, state: Any) -> Learner[Any]:
         return self.learner

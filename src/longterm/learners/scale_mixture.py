@@ -18,7 +18,7 @@ P = P_0 + N_0, and P_k + N_k against the smaller balls: `primal_bounds`. Proof: 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,8 +28,8 @@ from longterm.constraints.prox import ElasticNetProx, Prox
 from longterm.errors import InputError
 from longterm.learners import multi_scale_hedge as hedges
 from longterm.learners.feedback import Feedback
-from longterm.learners.ftrl import FTRLDual, FTRLState, Scale, require_state
 from longterm.learners.ftrl_scales import OnlineState
+from longterm.learners.ftrl_slots import FTRLDual, FTRLState, Scale, require_state
 from longterm.learners.multi_scale_hedge import SCALES, HedgeState, radii
 from longterm.learners.multiplier import Multiplier
 from longterm.learners.prox_learner import as_numbers, positive_or_one
@@ -121,7 +121,7 @@ class ScaleMixture(Scale):
     typical_size: float
     priced: bool = False
 
-    finds_unit: ClassVar[bool] = True
+    finds_unit = True
 
     def __post_init__(self) -> None:
         validate.validate_fields(self, validate.positive_scalar, "typical_size")
@@ -144,8 +144,8 @@ class ScaleMixture(Scale):
     def observe(self, prox: Any, state: FTRLState, feedback: Feedback) -> MixtureState:
         before, R, gradient = state.scale, prox.over.radius, feedback.loss_gradient
         w, s = ray_of(prox, state.gradient_sum, state.weight[..., 0], before.square_sum)
-        along, p, unpriced = dot(gradient, w), before.weights, before.unpriced
-        hedge, ends = hedges.add_round(before.hedge, p, s, along, state.round, R, every_round=self.priced)
+        slope, p, unpriced = dot(gradient, w), before.weights, before.unpriced
+        hedge, ends = hedges.add_round(before.hedge, p, s, slope, state.round, R, every_round=self.priced)
         if self.priced:  # p waits for the price of the next round
             excess = as_column(feedback.constraint) - _values_on(prox, w, s)
             unpriced = unpriced + _where_charged(before.hedge, 0.0, state.multiplier * excess)

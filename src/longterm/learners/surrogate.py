@@ -19,9 +19,9 @@ import numpy as np
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_column, namespace, resolution
 from longterm._validate import Hyper
+from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
 from longterm.learners.inner import Inner
-from longterm.learners.made_for import MadeForConstants
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import BoundValues, NoTheoremError, Rounds, horizons_of
@@ -67,7 +67,7 @@ class SurrogateState(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Surrogate(MadeForConstants[SurrogateState]):
+class Surrogate(Learner[SurrogateState]):
     """An inner learner on f_t + w_t h_t.
 
     Parameters

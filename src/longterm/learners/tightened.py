@@ -14,19 +14,17 @@ Where constraints change, the Slater point must be one of every g_t.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
-
-import numpy as np
 
 from longterm import _validate as validate
 from longterm._arrays import Array
 from longterm._validate import Hyper
 from longterm.errors import InputError
-from longterm.learners.aogd import AOGD, AOGDState
-from longterm.learners.base import Learner
+from longterm.learners.aogd import AOGD
+from longterm.learners.base import DualState
 from longterm.learners.feedback import Feedback
 from longterm.learners.margins import Margin
 from longterm.learners.needs import Need, StepKind
+from longterm.learners.wrapper import Wrapper
 from longterm.problems import Problem
 from longterm.theory.bounds import BoundValues, NoTheoremError, Rounds
 from longterm.theory.facts import Assumption
@@ -34,7 +32,7 @@ from longterm.theory.slater import SlaterPoint, find_slater_point, require_slack
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Tightened(Learner[AOGDState]):
+class Tightened(Wrapper[DualState]):
     """A learner with one multiplier that receives g + γ_t in place of g.
 
     Parameters
@@ -54,26 +52,17 @@ class Tightened(Learner[AOGDState]):
     slater: SlaterPoint
     checked: tuple[Assumption, ...] = ()
 
-    needs: ClassVar[frozenset[Need]] = frozenset({Need.SLATER_POINT})
+    needs = frozenset({Need.SLATER_POINT})
 
     def __post_init__(self) -> None:
         if self.learner.duals.count > 1:
             what = f"has {self.learner.duals.count} multipliers, and the margin is on max_j g_j"
             raise InputError("learner", what, "Use a learner with one multiplier")
-        validate.set_frozen(self, enclosing_set=self.learner.enclosing_set)
+        super().__post_init__()
 
     def require_playable(self, problem: Problem) -> None:
         super().require_playable(problem)
-        self.learner.require_playable(problem)
         require_slack(self.slater, problem.constraint, problem.enclosing_set)
-
-    @property
-    def gradient_bound(self) -> Hyper | None:
-        return self.learner.gradient_bound
-
-    @property
-    def strong_convexity(self) -> Hyper:
-        return self.learner.strong_convexity
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:
@@ -81,19 +70,16 @@ class Tightened(Learner[AOGDState]):
 
     def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return the bounds of the margin, in every round of a run."""
-        if not self.learner.penalty.is_half_square:
+        if self.learner.penalty != 0.5:
             raise NoTheoremError("the margins are those of the paper's penalty λ²/2")
         c, epsilon = problem.constants, self.slater.epsilon
         return self.margin.bounds(self.learner.schedule, epsilon, c, rounds, self.batch_shape)
 
-    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> AOGDState:
-        return self.learner.init(np.broadcast_shapes(batch_shape, self.batch_shape), xp=xp, dtype=dtype)
-
-    def update(self, state: AOGDState, feedback: Feedback) -> AOGDState:
+    def update(self, state: DualState, feedback: Feedback) -> DualState:
         margin = self.margin.at(state.round, state.x)
         return self.learner.update(state, feedback._replace(constraint=feedback.constraint + margin))
 
-    def report(self, state: AOGDState) -> dict[str, Array]:
+    def report(self, state: DualState) -> dict[str, Array]:
         return {**self.learner.report(state), "margin": self.margin.at(state.round, state.x)}
 
 
@@ -110,8 +96,8 @@ def paper_rule(problem: Problem, steps: StepKind, beta: Hyper, given: AOGD | Non
     """Return the given A-OGD, or one with the steps of Table 1. Raise if its penalty is not the paper's."""
     if given is None:
         return AOGD.for_problem(problem, steps=steps, beta=beta)
-    if not given.penalty.is_half_square:
-        raise InputError("learner", "its penalty is not the paper's λ²/2", "No margin is known for another φ")
+    if given.penalty != 0.5:
+        raise InputError("learner", "its penalty is not the paper's λ²/2", "No margin is known for another penalty")
     return given
 
 

@@ -11,15 +11,16 @@ gradients' bound for G',
     Σ f_t(x_t) − f_t(u_t) + Σ [g_t(x_t)]₊ ≤ 𝓐(P);     Σ [g_t(x_t)]₊ ≤ 𝓐(P*), P* the path of u*_t = argmin_{X_t} f_t
 
 `bound` has the first line, with `path`; `violation_bound` has the second. "distance" with Ader is Supantha and Sinha's
-method (2026; abstract read, proof ours: `docs/proofs/drift.md`). "none" bounds the regret alone. "projection" keeps all
-experts in a fixed X: no violation, and 𝓐 has G_f for G'.
+method (2026; abstract read, proof ours: `docs/proofs/drift.md`). "projection" keeps
+all experts in a fixed X: no violation, and 𝓐 has G_f for G'.
+Not promised: with penalty "none", anything about the constraint.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -100,16 +101,12 @@ class TrackedPenalty(Surrogate):
     price: FixedPrice
     path: float = 0.0
 
-    needs: ClassVar[frozenset[Need]] = frozenset({Need.HORIZON})
-    name: ClassVar[str] = "tracked_penalty"
-    title: ClassVar[str] = "Tracked penalty"
-    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(√(T(1 + P))), moving, with the hard violation added"}
-    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ()
-    drifting: ClassVar[tuple[Mapping[str, Any], ...]] = (
-        {"slack": 0.3},
-        {"slack": 0.3, "tracker": "strongly adaptive"},
-        {"slack": 0.3, "tracker": "restarts"},
-    )
+    needs = frozenset({Need.HORIZON})
+    name = "tracked_penalty"
+    title = "Tracked penalty"
+    promises = {REGRET: "O(√(T(1 + P))), moving, with the hard violation added"}
+    variants = ()
+    drifting = ({"slack": 0.3}, {"slack": 0.3, "tracker": "strongly adaptive"}, {"slack": 0.3, "tracker": "restarts"})
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -142,11 +139,8 @@ class TrackedPenalty(Surrogate):
         c, B, fixed = problem.constants, problem.enclosing_set, not problem.constraint.parameters
         if penalty is None:
             penalty = "distance" if fixed and problem.projection is not None else "slater"
-        if penalty not in ("none", "distance", "slater", "projection"):
-            known = "'none', 'distance', 'slater' or 'projection'"
-            raise InputError("penalty", f"{penalty!r} is not known", f"Choose {known}")
-        if tracker not in TRACKERS:
-            raise InputError("tracker", f"{tracker!r} is not known", f"Choose from {sorted(TRACKERS)}")
+        validate.choice("penalty", penalty, get_args(PenaltyKind))
+        validate.choice("tracker", tracker, TRACKERS)
         weight, distance_weight, onto = 0.0, 0.0, None
         if penalty in ("distance", "projection"):
             onto = problem.projection if fixed else None

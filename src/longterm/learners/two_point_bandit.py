@@ -13,14 +13,15 @@ seeds is a batch of learners with different directions.
 Steps: η = r/√(2(D² + G_f²)T), at most 1/(4dG_g); δ the smallest root of δ = 2d²G_g² + 2η²δ²; ζ = δ/T, at most ρ/2.
 Needs: a horizon, B with an interior, and values of g_t at two points that are not played (`Feedback.constraint_at`).
 Guarantees: `theorem`, *in expectation over the u_t*, for losses and constraints that may depend on the past but not on
-u_t. Single runs may be worse. The constants are ours (`docs/proofs/after_the_paper.md`).
+u_t. The constants are ours (`docs/proofs/after_the_paper.md`).
+Not promised: anything about a single run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,10 +30,10 @@ from longterm import _validate as validate
 from longterm._arrays import Array, as_column, like, namespace
 from longterm._validate import Hyper
 from longterm.errors import InputError
-from longterm.learners.aogd import AOGDState
+from longterm.learners.base import DualState
 from longterm.learners.feedback import Feedback
 from longterm.learners.feedback_check import OnBrokenBound
-from longterm.learners.made_for import MadeForConstants, ScheduledLearner
+from longterm.learners.made_for import ScheduledLearner
 from longterm.learners.mahdavi_ogd import smallest_root
 from longterm.learners.needs import Need
 from longterm.learners.random_directions import unit_direction
@@ -45,7 +46,7 @@ from longterm.theory.schedules import ConstantSchedule
 
 
 @dataclass(frozen=True, eq=False)
-class TwoPointBandit(MadeForConstants[AOGDState], ScheduledLearner[AOGDState]):
+class TwoPointBandit(ScheduledLearner[DualState]):
     """Algorithm 3 with constant steps θ = ηδ, η, μ = η, and ζ = `distance`.
 
     Parameters
@@ -80,10 +81,10 @@ class TwoPointBandit(MadeForConstants[AOGDState], ScheduledLearner[AOGDState]):
     seed: int | NDArray[Any] = 0
     made_for: Constants | None = None
 
-    needs: ClassVar[frozenset[Need]] = frozenset({Need.HORIZON, Need.OTHER_POINTS})
-    name: ClassVar[str] = "two_point_bandit"
-    title: ClassVar[str] = "Two-point bandit"
-    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(√T), expected", SIGNED: "O(d T^(3/4)), expected"}
+    needs = frozenset({Need.HORIZON, Need.OTHER_POINTS})
+    name = "two_point_bandit"
+    title = "Two-point bandit"
+    promises = {REGRET: "O(√T), expected", SIGNED: "O(d T^(3/4)), expected"}
 
     def __post_init__(self) -> None:
         distance, radius = validate.positive("distance", self.distance), inner_radius(self.enclosing_set)
@@ -160,10 +161,10 @@ class TwoPointBandit(MadeForConstants[AOGDState], ScheduledLearner[AOGDState]):
         if feedback.constraint_at is None:
             raise InputError("constraint_at", "was not given", "Give y ↦ g_t(y), as `observe` does", round=t)
 
-    def first_state(self, t: Array, x: Array) -> AOGDState:
-        return AOGDState(t, x, namespace(x).zeros(x.shape[:-1], dtype=x.dtype))
+    def first_state(self, t: Array, x: Array) -> DualState:
+        return DualState(t, x, namespace(x).zeros(x.shape[:-1], dtype=x.dtype))
 
-    def update(self, state: AOGDState, feedback: Feedback) -> AOGDState:
+    def update(self, state: DualState, feedback: Feedback) -> DualState:
         g = cast("Callable[[Array], Array]", feedback.constraint_at)
         theta, eta, mu = self.schedule.at(state.round, state.x)
         zeta = like(np.asarray(self.distance), state.x)
@@ -171,7 +172,7 @@ class TwoPointBandit(MadeForConstants[AOGDState], ScheduledLearner[AOGDState]):
         plus, minus = (g(state.x + sign * as_column(zeta) * direction) for sign in (1.0, -1.0))
         slope = as_column(self.enclosing_set.dimension / (2 * zeta) * (plus - minus)) * direction
         ascent = (plus + minus) / 2 - theta * state.multiplier
-        return AOGDState(
+        return DualState(
             round=state.round + 1,
             x=self._project(state.x - as_column(eta) * (feedback.loss_gradient + as_column(state.multiplier) * slope)),
             multiplier=namespace(state.x).maximum(state.multiplier + mu * ascent, 0.0),

@@ -15,20 +15,20 @@ Needs: no horizon, no Slater point, no projection.
 Guarantees: `QueuePrice.bounds`, at every T. If the g_t are drawn independently of the past, both lines hold in
 expectation against any x*, fixed in advance, with E max_j g_{t,j}(x*) ≤ 0. Constants and proof are ours
 (`docs/proofs/after_the_paper.md`).
-Not promised: an early effect of the constraint. With `Published`, w_t passes 1 when Q_t is about 12 D √t ln(12 D √t).
+Not promised: a small Σ [g_t(x_t)]₊ without `hard=True`, an early effect of the constraint. With
+`Published`, w_t passes 1 when Q_t is about 12 D √t ln(12 D √t).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
+from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, like, namespace
 from longterm._validate import Hyper
-from longterm.errors import InputError
 from longterm.learners.inner import AdaGradNorm, Inner, StronglyConvexOGD
 from longterm.learners.needs import StepKind, require_strong_convexity
 from longterm.learners.queue_rates import RATES, Rates
@@ -114,15 +114,15 @@ class YuLeeLee(Surrogate):
 
     price: QueuePrice
 
-    name: ClassVar[str] = "yu_lee_lee"
-    title: ClassVar[str] = "Yu–Lee–Lee"
-    drifting: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
-    promises: ClassVar[Mapping[str, str]] = {
+    name = "yu_lee_lee"
+    title = "Yu–Lee–Lee"
+    drifting = ({},)
+    promises = {
         REGRET: "O(√T), O(log T)",
         SIGNED: "O(√(T log T)), published rates O(√T log T)",
         HARD: "the same, with hard=True",
     }
-    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"hard": True}, {"steps": "strongly convex"})
+    variants = ({}, {"hard": True}, {"steps": "strongly convex"})
 
     @classmethod
     def for_problem(
@@ -144,8 +144,7 @@ class YuLeeLee(Surrogate):
         hard : bool
             True to price the hard violation, so that slack in one round does not offset another.
         """
-        if rates not in RATES:
-            raise InputError("rates", f"{rates!r} is not known", "Choose 'sharp' or 'published'")
+        validate.choice("rates", rates, RATES)
         c, B = problem.constants, problem.enclosing_set
         chosen = RATES[rates](c.diameter, c.gradient_bound, c.constraint_bound)
         if steps == "convex":

@@ -19,35 +19,26 @@ Guarantees: `theorem`: O(√T) regret; each Σ_t g_j(x_t) = O(1) given a Slater 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_column, like, namespace
 from longterm._validate import Hyper
-from longterm.errors import InputError
+from longterm.learners.base import QueueState
 from longterm.learners.feedback import Feedback
 from longterm.learners.made_for import MadeForHorizon
 from longterm.learners.needs import Need
 from longterm.learners.prox_learner import ProxLearner, as_reported, prox_of, values_of
 from longterm.problems import Problem
 from longterm.theory.bounds import LONG_TERM, REGRET, BoundValues, NoTheoremError, Rounds, horizons_of
-from longterm.theory.facts import Assumption
-
-
-class YuNeelyState(NamedTuple):
-    """The state (t, x_t, Q(t−1)). The queues have shape (..., m)."""
-
-    round: Array
-    x: Array
-    queue: Array
+from longterm.theory.facts import Assumption, Constants
 
 
 @dataclass(frozen=True, eq=False)
-class YuNeely(MadeForHorizon[YuNeelyState], ProxLearner[YuNeelyState]):
+class YuNeely(MadeForHorizon[QueueState], ProxLearner[QueueState]):
     """Yu and Neely's method with the prox of a constraint on a set.
 
     Parameters
@@ -60,8 +51,8 @@ class YuNeely(MadeForHorizon[YuNeelyState], ProxLearner[YuNeelyState]):
         γ and α.
     lipschitz : float
         G_m: ‖g(x) − g(y)‖ ≤ G_m‖x − y‖ for the vector g.
-    made_for : float, optional
-        The G_f that the steps were made for.
+    made_for : Constants, optional
+        The problem's constants that the steps were made for.
 
     Examples
     --------
@@ -79,13 +70,13 @@ class YuNeely(MadeForHorizon[YuNeelyState], ProxLearner[YuNeelyState]):
     gamma: Hyper
     alpha: Hyper
     lipschitz: float
-    made_for: float | None = None
+    made_for: Constants | None = None
 
-    needs: ClassVar[frozenset[Need]] = ProxLearner.needs | {Need.HORIZON}
-    name: ClassVar[str] = "yu_neely"
-    title: ClassVar[str] = "Yu–Neely"
-    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(√T)", LONG_TERM: "O(1) with a Slater point, else O(T^(1/4))"}
-    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"preset": "published"})
+    needs = ProxLearner.needs | {Need.HORIZON}
+    name = "yu_neely"
+    title = "Yu–Neely"
+    promises = {REGRET: "O(√T)", LONG_TERM: "O(1) with a Slater point, else O(T^(1/4))"}
+    variants = ({}, {"preset": "published"})
 
     def __post_init__(self) -> None:
         validate.validate_fields(self, validate.positive, "horizon", "gamma", "alpha")
@@ -102,23 +93,17 @@ class YuNeely(MadeForHorizon[YuNeelyState], ProxLearner[YuNeelyState]):
             α = G_f√T/r and γ = √α/G_m, the same in any units, or the article's γ = T^{1/4} and α = (G_m² + 1)√T/2.
         """
         prox = prox_of(cls.__name__, cls.needs, problem)
-        T, G_m = validate.count("horizon", horizon), problem.joint_gradient_bound
-        G_f = validate.positive_scalar("loss_gradient_bound", problem.constants.loss_gradient_bound)
-        if preset == "tuned":
-            alpha = G_f * T**0.5 / problem.constants.radius
-            return cls(prox, T, alpha**0.5 / G_m, alpha, G_m, G_f)
-        if preset == "published":
-            return cls(prox, T, T**0.25, (G_m**2 + 1) * T**0.5 / 2, G_m, G_f)
-        raise InputError("preset", f"{preset!r} is not known", "Choose 'tuned' or 'published'")
+        T, G_m, c = validate.count("horizon", horizon), problem.joint_gradient_bound, problem.constants
+        G_f = validate.positive_scalar("loss_gradient_bound", c.loss_gradient_bound)
+        if validate.choice("preset", preset, ("tuned", "published")) == "tuned":
+            alpha = G_f * T**0.5 / c.radius
+            return cls(prox, T, alpha**0.5 / G_m, alpha, G_m, c)
+        return cls(prox, T, T**0.25, (G_m**2 + 1) * T**0.5 / 2, G_m, c)
 
     def for_horizon(self, rounds: Array) -> YuNeely:
         longer = rounds / like(self.horizon, rounds)
         gamma, alpha = like(self.gamma, rounds) * longer**0.25, like(self.alpha, rounds) * longer**0.5
         return self.with_steps(horizon=rounds, gamma=gamma, alpha=alpha)
-
-    @property
-    def loss_gradient_bound(self) -> Hyper | None:
-        return self.made_for
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:
@@ -159,8 +144,8 @@ class YuNeely(MadeForHorizon[YuNeelyState], ProxLearner[YuNeelyState]):
 
         def error_of(queue: FloatArray) -> FloatArray:
             weight = gamma * (queue + gamma * D_m)  # ≥ ‖w‖; Σ_j w_j ≤ √m ‖w‖
-            off = self.prox.error(np.sqrt(self.prox.constraint.count) * weight, 2 * alpha)
-            return np.asarray((G_f + self.lipschitz * weight + 4 * alpha * diameter) * off)
+            distance = self.prox.error(np.sqrt(self.prox.constraint.count) * weight, 2 * alpha)
+            return np.asarray((G_f + self.lipschitz * weight + 4 * alpha * diameter) * distance)
 
         # A queue up to q̄ has errors up to error_of(q̄). If it stays below q̄ with such errors, it always does. Such a q̄
         # exists: the bound grows like the root of the error, and the error like the queue.
@@ -170,18 +155,18 @@ class YuNeely(MadeForHorizon[YuNeelyState], ProxLearner[YuNeelyState]):
         regret = alpha * r**2 + G_f**2 * T / (2 * eta) + error_of(queue) * T
         return {REGRET: regret, LONG_TERM: longest_queue(error_of(queue)) / gamma}
 
-    def first_state(self, t: Array, x: Array) -> YuNeelyState:
-        return YuNeelyState(t, x, namespace(x).zeros((*x.shape[:-1], self.prox.constraint.count), dtype=x.dtype))
+    def first_state(self, t: Array, x: Array) -> QueueState:
+        return QueueState(t, x, namespace(x).zeros((*x.shape[:-1], self.prox.constraint.count), dtype=x.dtype))
 
-    def update(self, state: YuNeelyState, feedback: Feedback) -> YuNeelyState:
+    def update(self, state: QueueState, feedback: Feedback) -> QueueState:
         gamma, alpha = self._steps(state.x)
         scaled = as_column(gamma) * values_of(feedback, self.prox.constraint.count)
         queue = namespace(scaled).maximum(-scaled, state.queue + scaled)
         weights = as_column(gamma) * (queue + scaled)
         slope = feedback.loss_gradient - as_column(2 * alpha) * state.x
-        return YuNeelyState(state.round + 1, self.prox.argmin(slope, weights, 2 * alpha), queue)
+        return QueueState(state.round + 1, self.prox.argmin(slope, weights, 2 * alpha), queue)
 
-    def report(self, state: YuNeelyState) -> dict[str, Array]:
+    def report(self, state: QueueState) -> dict[str, Array]:
         gamma, alpha = self._steps(state.x)
         return {"multiplier": as_reported(as_column(gamma) * state.queue), "gamma": gamma, "alpha": alpha}
 

@@ -3,7 +3,9 @@
 Lemma 5, corrected (`docs/proofs/theory.md`), for a schedule with C1–C3 and any x* with g_t(x*) ≤ 0 in every round:
 
     Σ f_t(x_t) − f_t(x*) ≤ 𝓡 = r² δ_η/2 + G² S_η + D² S_μ + (Δ²/2) U_η
-    Σ g(x_t)             ≤ √( 2 (S_θ + δ_μ) (𝓡 + F T) ).
+    Σ g(x_t)             ≤ √( 2 W (𝓡 + F T) ),     W = S_θ + δ_μ.
+
+With a penalty θ_t c λ² in place of θ_t λ²/2, W = 2c (S_θ − θ_1) + 1/μ_1 (`docs/proofs/after_the_paper.md`).
 
 The paper prints R² U_η where the last term is 2R² U_η on its ball. It uses ‖x_t − x‖² ≤ 2R², but the bound is 4R².
 """
@@ -39,7 +41,7 @@ class PaperBound(NamedTuple):
     violation: FloatArray
 
 
-def lemma_5(schedule: Schedule, constants: Constants, rounds: ArrayLike) -> PaperBound:
+def lemma_5(schedule: Schedule, constants: Constants, rounds: ArrayLike, penalty: float = 0.5) -> PaperBound:
     """Return the bounds of Lemma 5 with exact sums. Raise ScheduleError if the schedule violates C1–C3.
 
     Parameters
@@ -50,6 +52,8 @@ def lemma_5(schedule: Schedule, constants: Constants, rounds: ArrayLike) -> Pape
         The constants of the problem.
     rounds : array_like of int
         The horizons T.
+    penalty : float
+        The c of the penalty θ_t c λ². The paper has ½.
 
     Examples
     --------
@@ -62,11 +66,12 @@ def lemma_5(schedule: Schedule, constants: Constants, rounds: ArrayLike) -> Pape
     """
     horizons = validate.horizons("rounds", rounds)
     G, sigma = constants.gradient_bound, constants.strong_convexity
-    check_conditions(schedule, int(horizons.max()), gradient_bound=G, strong_convexity=sigma).require()
-    sums = step_sums(schedule, rounds, sigma)
+    T = int(horizons.max())
+    check_conditions(schedule, T, gradient_bound=G, strong_convexity=sigma, penalty=penalty).require()
+    sums, first = step_sums(schedule, rounds, sigma), schedule.at(np.asarray(1), np.zeros(1))
     regret = descent_cost(sums, constants, G) + constants.constraint_bound**2 * sums.mu
-    T = horizons_of(horizons, schedule.batch_shape)
-    return PaperBound(regret, violation_bound(sums.theta + sums.delta_mu, regret, constants, T))
+    weight = 2 * penalty * (sums.theta - first.theta) + 1 / first.mu
+    return PaperBound(regret, violation_bound(weight, regret, constants, horizons_of(horizons, schedule.batch_shape)))
 
 
 def theorem_1(constants: Constants, rounds: ArrayLike, beta: Hyper = 2 / 3) -> PaperBound:
