@@ -6,7 +6,7 @@ They work on losses in [0, 1], ℓ_t(a) = (highest payoff − payoff_t(a)) / pay
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 
@@ -139,9 +139,6 @@ class FixedMixture(Primal[LossState]):
     @property
     def actions(self) -> int:  # type: ignore[override]
         return len(self.shares)
-
-    def fitted(self, setting: Setting) -> Self:
-        return self
 
     def init(self, setting: Setting) -> LossState:
         return LossState(np.zeros(self.actions))

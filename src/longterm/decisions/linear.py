@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 
@@ -62,9 +62,6 @@ class _Linear(Primal[LinearState]):
             validate.count("window", self.window)
         if self.drift and self.level_scale is None:
             raise InputError("drift", "is that of the levels, and there are none", "Give level_scale=0.15, for example")
-
-    def fitted(self, setting: Setting) -> Self:
-        return self
 
     def init(self, setting: Setting) -> LinearState:
         outputs, length = 1 + setting.resources, self.features + (self.level_scale is not None)
