@@ -147,8 +147,8 @@ class Adaptive(Rule):
     M λ ← M λ + s (g_t + 10 (ξ_t − ξ_{t−1}))/M, with ξ the running mean of the violations and M the largest |g| so far.
     The unit of g does not matter: λ g is the same in every unit. When M grows, M λ is kept. The step s has the unit of
     the objective. It starts at 0.001, which suits objectives of order 0.001 to 1000. It grows by 2 % per update, up to
-    10⁴, while a violation has lasted longer than any time between two changes of ξ's sign. The n-th change multiplies it
-    by 1 − 0.75/(n + 1), so that s ~ n^−¾. Decreasing a step at changes of sign only is Kesten's rule (1958). It
+    10⁴, while a violation has lasted longer than any time between two changes of ξ's sign. The n-th change multiplies
+    it by 1 − 0.75/(n + 1), so that s ~ n^−¾. Decreasing a step at changes of sign only is Kesten's rule (1958). It
     converges, with an exponent in (½, 1], for one constraint, independent noise and g decreasing in λ. The growth, and
     λ and x moving together, have no proof.
     """
