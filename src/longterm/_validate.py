@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -105,6 +105,14 @@ def count(argument: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
         raise InputError(argument, f"{value!r} is not a whole number of at least 1", f"Give {argument}=1 or more")
     return int(value)
+
+
+def choice(argument: str, value: Any, known: Iterable[str]) -> str:
+    """Return one of the known words."""
+    *first, last = (repr(word) for word in known)
+    if not isinstance(value, str) or repr(value) not in (*first, last):
+        raise InputError(argument, f"{value!r} is not known", f"Choose {', '.join(first)} or {last}")
+    return value
 
 
 def seed(argument: str, value: Any) -> int:

@@ -35,7 +35,6 @@ from longterm.learners import (
     LEWA,
     RECOO,
     AdaGradAOGD,
-    AdaGradDiagonal,
     AdaptiveAFTRL,
     AdaptivePenalisedFTRL,
     ConstantMargin,
@@ -320,7 +319,7 @@ def drift_learners(problem: Problem) -> dict[str, Learner[Any]]:
         "path budget": PathBudget.for_problem(problem, horizon=1000, path=1.0),
         "path budget in blocks": PathBudget.for_problem(problem, horizon=1000, block=7),
         "latest cut": LatestCut.for_problem(problem),
-        "movement budget": MovementBudget.for_problem(problem, horizon=1000, dead_zone=0.01),
+        "movement budget": MovementBudget.for_problem(problem, horizon=1000),
     }
     trackers: tuple[Any, ...] = ("ader", "strongly adaptive")
     if problem.name == "two-dimensional":  # elsewhere rounding decides which of two equal levels leads
@@ -417,10 +416,6 @@ def penalty_and_queue_learners(problem: Problem) -> dict[str, Learner[Any]]:
     if problem.constraint.parameters:
         made["drift plus penalty, doubling"] = DoublingRestarts(
             DriftPlusPenalty.for_problem(problem, horizon=1, preset="neely-yu"), first_epoch=12
-        )
-    if isinstance(problem.enclosing_set, Box):
-        made["Sinha–Vaze, diagonal"] = SinhaVaze.for_problem(
-            problem, horizon=1000, inner=AdaGradDiagonal(problem.enclosing_set)
         )
     if problem.constants.strong_convexity > 0:
         made["quadratic penalty strongly convex"] = QuadraticPenaltyOGD.for_problem(problem, steps="strongly convex")

@@ -22,7 +22,7 @@ from longterm.learners.hedged_cuts import HedgedCuts
 from longterm.learners.hedged_restarts import HedgedRestarts
 from longterm.learners.hinted_cuts import HintedCuts
 from longterm.learners.hints import GivenHints, HintModel, LastGradient, NoHint, Seasonal
-from longterm.learners.inner import AdaGradDiagonal, AdaGradNorm, AdaptiveInner, Inner, StronglyConvexOGD
+from longterm.learners.inner import AdaGradNorm, Inner, StronglyConvexOGD
 from longterm.learners.latest_cut import LatestCut
 from longterm.learners.lewa import LEWA
 from longterm.learners.made_for import MadeForHorizon
@@ -68,10 +68,8 @@ __all__ = [
     "LEWA",
     "RECOO",
     "AdaGradAOGD",
-    "AdaGradDiagonal",
     "AdaGradNorm",
     "AdaptiveAFTRL",
-    "AdaptiveInner",
     "AdaptivePenalisedFTRL",
     "Ader",
     "ConstantMargin",

@@ -28,8 +28,9 @@ import numpy as np
 
 from longterm._arrays import FloatArray
 from longterm._validate import Hyper, positive_scalar
-from longterm.learners.ftrl import FTRL, FTRLState
+from longterm.learners.ftrl import FTRL
 from longterm.learners.ftrl_scales import OnlineScale, scale_for
+from longterm.learners.ftrl_slots import FTRLState
 from longterm.learners.multiplier import Multiplier
 from longterm.learners.needs import StepKind
 from longterm.learners.prox_learner import as_numbers, length_bound, prox_of
@@ -147,7 +148,7 @@ class MixedAFTRL(FTRL):
         typical_size: float | None = None,
         priced: bool = False,
     ) -> MixedAFTRL:
-        """Make A-FTRL without a known bound on the gradients, unharmed by a generous budget.
+        """Make A-FTRL without a known bound on the gradients, for budgets that may be generous.
 
         Parameters
         ----------

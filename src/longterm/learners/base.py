@@ -199,15 +199,15 @@ class Learner(PerLearner, ABC, Generic[S]):
         The result is empty, with a reason, where there is no theorem.
         """
         if state is not None:
-            return self._bounds(problem, rounds, lambda T: self.theorem_after(problem, state), everywhere=False)
-        return self._bounds(problem, rounds, partial(self.theorem, problem), everywhere=Need.HORIZON not in self.needs)
+            return self._bounds(problem, rounds, lambda T: self.theorem_after(problem, state), any_horizon=False)
+        return self._bounds(problem, rounds, partial(self.theorem, problem), any_horizon=Need.HORIZON not in self.needs)
 
     def bound_as_printed(self, problem: Problem, rounds: ArrayLike) -> Bounds:
         """Return a bound that a paper prints and that is false, to be drawn beside `bound`. Mostly empty."""
-        return self._bounds(problem, rounds, partial(self.theorem_as_printed, problem), everywhere=False)
+        return self._bounds(problem, rounds, partial(self.theorem_as_printed, problem), any_horizon=False)
 
-    def _bounds(self, problem: Problem, rounds: ArrayLike, formula: Theorem, *, everywhere: bool) -> Bounds:
-        """Evaluate a formula. `everywhere` says that it holds for this learner at other horizons too."""
+    def _bounds(self, problem: Problem, rounds: ArrayLike, formula: Theorem, *, any_horizon: bool) -> Bounds:
+        """Evaluate a formula. `any_horizon` says that it holds for this learner at other horizons too."""
         self.require_playable(problem)
         asked = validate.horizons("rounds", rounds)
 
@@ -220,7 +220,7 @@ class Learner(PerLearner, ABC, Generic[S]):
             reason = none.why if isinstance(none, NoTheoremError) else str(none)
             return Bounds(asked, {}, problem.constants, reason=reason)
         assumed = tuple(assumption.statement for assumption in self.assumptions)
-        return Bounds(asked, values, problem.constants, assumed, theorem=theorem if everywhere else None)
+        return Bounds(asked, values, problem.constants, assumed, theorem=theorem if any_horizon else None)
 
     def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return the bounds of its theorem by measure. Raise NoTheoremError where there is none."""

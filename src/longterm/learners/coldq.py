@@ -58,7 +58,17 @@ class ForgettingQueue(PenaltyWeights):
 
 
 class COLDQ(ProxPenalty):
-    """The prox-penalty step with a queue that forgets (`ForgettingQueue`), for a known horizon."""
+    """The prox-penalty step with a queue that forgets (`ForgettingQueue`), for a known horizon.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import longterm as lt
+    >>> problem = lt.problems.two_dimensional()  # g = x₁ − ¼
+    >>> learner = lt.learners.COLDQ.for_problem(problem, horizon=500)
+    >>> lt.run(problem, learner, lt.streams.Replay([np.tile([0.8, 0.6], (500, 1))])).state.x.round(2)
+    array([0.25, 0.6 ])
+    """
 
     name = "coldq"
     title = "COLDQ"

@@ -64,12 +64,7 @@ class DoublingRestarts(Restarts):
         REGRET: "√2/(√2 − 1) times that of the learner, from T ≥ N on",
         LONG_TERM: "that of the learner, summed over epochs",
     }
-    variants = (
-        {"of": "yu_neely"},
-        {"of": "drift_plus_penalty"},
-        {"of": "sinha_vaze"},
-        {"of": "no_violation_aogd"},
-    )
+    variants = ({"of": "yu_neely"}, {"of": "drift_plus_penalty"}, {"of": "sinha_vaze"}, {"of": "no_violation_aogd"})
 
     @classmethod
     def for_problem(

@@ -20,7 +20,7 @@ average. Proofs: `docs/proofs/after_the_paper.md`. Not promised: anything about 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -114,6 +114,7 @@ class DriftPlusPenalty(DualLearner[QueueState], MadeForHorizon[QueueState]):
             V, of "liakopoulos", between K and T. Left out, √(KT).
         """
         T, c = validate.count("horizon", horizon), problem.constants
+        validate.choice("preset", preset, get_args(Preset))
         if V is not None and preset != "liakopoulos":
             raise InputError("V", f"is not a parameter of the preset {preset!r}", "Leave it out, or use 'liakopoulos'")
         weight: Any
@@ -124,16 +125,13 @@ class DriftPlusPenalty(DualLearner[QueueState], MadeForHorizon[QueueState]):
             weight, alpha = square * T**0.5 / (c.radius * G_f), square * T / (2 * c.radius**2)
         elif preset in ("yu-neely-wei", "neely-yu"):
             weight, alpha = T**0.5, T
-        elif preset == "liakopoulos":
+        else:
             K = validate.count("window", window)
             weight = np.sqrt(K * T) if V is None else np.asarray(validate.positive("V", V))
             if np.any(weight < K) or np.any(weight > T):
                 remedy = "Give one between the window and the horizon"
                 raise InputError("V", f"{weight} is outside [K, T] = [{K}, {T}]", remedy)
             alpha = np.maximum(T, weight * T**0.5)
-        else:
-            known = "Choose 'tuned', 'yu-neely-wei', 'neely-yu' or 'liakopoulos'"
-            raise InputError("preset", f"{preset!r} is not known", known)
         facts = problem.joint_gradient_bound, problem.joint_value_bound, c
         return cls(problem.enclosing_set, T, weight, alpha, per_constraint(problem.constraint.count), *facts)
 

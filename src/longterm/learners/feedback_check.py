@@ -7,8 +7,9 @@ can be compiled, and `Limits.faults` returns the errors of a round that failed i
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from longterm import _validate as validate
 from longterm._arrays import Array, namespace
 from longterm.errors import BrokenBoundError, BrokenBoundWarning, InputError, NonFiniteError, kind_of, warn_caller
 from longterm.learners.feedback import Feedback
@@ -38,11 +39,7 @@ class FeedbackCheck:
     """
 
     def __init__(
-        self,
-        learner: Learner[Any],
-        x: Array,
-        problem: Problem | None = None,
-        on_broken_bound: OnBrokenBound = "raise",
+        self, learner: Learner[Any], x: Array, problem: Problem | None = None, on_broken_bound: OnBrokenBound = "raise"
     ) -> None:
         require_known(on_broken_bound)
         self._learner = learner
@@ -75,8 +72,7 @@ class FeedbackCheck:
 
 def require_known(on_broken_bound: str) -> None:
     """Raise if the argument is neither "raise" nor "warn"."""
-    if on_broken_bound not in ("raise", "warn"):
-        raise InputError("on_broken_bound", f"{on_broken_bound!r} is not known", "Choose 'raise' or 'warn'")
+    validate.choice("on_broken_bound", on_broken_bound, get_args(OnBrokenBound))
 
 
 def raise_or_warn(faults: Iterable[InputError], on_broken_bound: OnBrokenBound) -> None:

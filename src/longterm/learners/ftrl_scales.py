@@ -22,7 +22,7 @@ from longterm._validate import Hyper
 from longterm.constraints.prox import Prox
 from longterm.errors import InputError
 from longterm.learners.feedback import Feedback
-from longterm.learners.ftrl import FTRLDual, FTRLState, Leader, NoState, Scale, SingleLeader, require_state
+from longterm.learners.ftrl_slots import FTRLDual, FTRLState, Leader, NoState, Scale, SingleLeader, require_state
 from longterm.learners.multiplier import Multiplier
 from longterm.learners.needs import StepKind, require_strong_convexity
 from longterm.learners.prox_learner import as_numbers, positive_or_one

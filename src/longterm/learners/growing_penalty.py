@@ -23,7 +23,7 @@ from longterm._validate import Hyper
 from longterm.constraints.prox import PenaltyProx, Prox
 from longterm.errors import InputError
 from longterm.learners.feedback import Feedback
-from longterm.learners.ftrl import FTRLDual, FTRLState, Leader, Scale
+from longterm.learners.ftrl_slots import FTRLDual, FTRLState, Leader, Scale
 from longterm.learners.prox_learner import as_numbers, as_reported, positive_or_one
 from longterm.problems import Problem
 from longterm.theory.bounds import HARD, REGRET, BoundValues

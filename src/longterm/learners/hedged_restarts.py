@@ -29,11 +29,6 @@ class HedgedRestarts(Tracker):
     """
 
     @property
-    def levels(self) -> int:
-        """The number N of block lengths 2^k ≤ T."""
-        return int(math.log2(self.horizon)) + 1
-
-    @property
     def complexity(self) -> float:
         """The constant C = 2 ln(N(T + 1))."""
         return 2 * math.log(self.levels * (self.horizon + 1))

@@ -84,15 +84,15 @@ class Seasonal(HintModel):
     def _indicator(self, t: Array, x: Array) -> Array:
         """Return 1 at the phase of round t and 0 elsewhere, shape (..., period, 1)."""
         xp = namespace(x)
-        now = as_column((t - 1) % self.period) == xp.arange(self.period, dtype=t.dtype)
-        return as_column(xp.astype(now, x.dtype))
+        is_phase = as_column((t - 1) % self.period) == xp.arange(self.period, dtype=t.dtype)
+        return as_column(xp.astype(is_phase, x.dtype))
 
     def predict(self, memory: Array, t: Array, x: Array) -> Array:
         return namespace(memory).sum(memory * self._indicator(t, memory), axis=-2)
 
     def update(self, memory: Array, t: Array, gradient: Array) -> Array:
-        now = self._indicator(t, gradient)
-        return memory * (1 - now) + gradient[..., None, :] * now
+        phase = self._indicator(t, gradient)
+        return memory * (1 - phase) + gradient[..., None, :] * phase
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,10 +1,7 @@
 """Inner learners: rules without constraints that move x against the gradients d_t of a surrogate loss.
 
-An adaptive inner learner has, for any d_t and against any u in B, with its `constant` C and its `offset` o,
-
-    Σ ⟨d_t, x_t − u⟩ ≤ C √(o + Σ ‖d_t‖²).
-
-With o = 0 its points do not change if all d_t are multiplied by the same number.
+`AdaGradNorm` has Σ ⟨d_t, x_t − u⟩ ≤ √2 Δ √(o + Σ ‖d_t‖²) for any d_t and against any u in B. With o = 0 its points do
+not change if all d_t are multiplied by the same number.
 """
 
 from __future__ import annotations
@@ -13,10 +10,9 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, as_column, dot, like, namespace
+from longterm._arrays import Array, as_column, dot, like, namespace
 from longterm._validate import Hyper
-from longterm.errors import InputError
-from longterm.sets import Box, Set
+from longterm.sets import Set
 from longterm.theory.per_learner import PerLearner
 
 
@@ -40,18 +36,9 @@ class Inner(PerLearner, ABC):
         """Return x_{t+1} and the memory after round t, for d_t and the weight w_t of the constraint in it."""
 
 
-class AdaptiveInner(Inner):
-    """An inner learner that needs no bound on its gradients."""
-
-    constant: float
-    """C of its regret bound C √(o + Σ ‖d_t‖²)."""
-    offset: float = 0.0
-    """The o of its regret bound."""
-
-
 @dataclass(frozen=True, eq=False)
-class AdaGradNorm(AdaptiveInner):
-    """AdaGrad with one step for all coordinates, η_t = (Δ/√2)/√(o + Σ_{s≤t} ‖d_s‖²), on any B: C = √2 Δ.
+class AdaGradNorm(Inner):
+    """AdaGrad with one step for all coordinates, η_t = (Δ/√2)/√(o + Σ_{s≤t} ‖d_s‖²), on any B.
 
     Parameters
     ----------
@@ -63,51 +50,15 @@ class AdaGradNorm(AdaptiveInner):
 
     enclosing_set: Set
     offset: float = 0.0
-    constant: float = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        offset = validate.non_negative_scalar("offset", self.offset)
-        validate.set_frozen(self, constant=2**0.5 * self.enclosing_set.diameter, offset=offset)
+        validate.validate_fields(self, validate.non_negative_scalar, "offset")
 
     def step(self, x: Array, memory: Array, gradient: Array, t: Array, weight: Array = 0.0) -> tuple[Array, Array]:
-        squares = memory + dot(gradient, gradient)
-        eta = self.enclosing_set.diameter / 2**0.5 / _root_or_one(self.offset + squares)
+        xp, squares = namespace(x), memory + dot(gradient, gradient)
+        total = self.offset + squares
+        eta = self.enclosing_set.diameter / 2**0.5 / xp.sqrt(xp.where(total > 0, total, 1.0))  # 0 only where d_t is 0
         return self.enclosing_set.project(x - as_column(eta) * gradient), squares
-
-
-@dataclass(frozen=True, eq=False)
-class AdaGradDiagonal(AdaptiveInner):
-    """AdaGrad for each coordinate of a box by itself, with the widths w_i of the box: C = √2 ‖w‖ = √2 Δ.
-
-    Parameters
-    ----------
-    enclosing_set : Set
-        B, a box.
-    """
-
-    enclosing_set: Set
-    constant: float = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        box = self.enclosing_set
-        if not isinstance(box, Box):
-            what = f"is a {type(box).__name__}, which does not fall apart into coordinates"
-            raise InputError("enclosing_set", what, "Give a Box, or use AdaGradNorm")
-        validate.set_frozen(self, constant=2**0.5 * box.diameter)
-
-    @property
-    def widths(self) -> FloatArray:
-        """The widths w_i of the box."""
-        assert isinstance(self.enclosing_set, Box)
-        return self.enclosing_set.upper - self.enclosing_set.lower
-
-    def memory(self, x: Array) -> Array:
-        return namespace(x).zeros_like(x)
-
-    def step(self, x: Array, memory: Array, gradient: Array, t: Array, weight: Array = 0.0) -> tuple[Array, Array]:
-        squares = memory + gradient * gradient
-        eta = like(self.widths, x) / 2**0.5 / _root_or_one(squares)
-        return self.enclosing_set.project(x - eta * gradient), squares
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,9 +90,3 @@ class StronglyConvexOGD(Inner):
         sigma, damping = like(self.strong_convexity, x), like(self.damping, x)
         eta = 1 / (sigma * xp.astype(t, x.dtype) + damping * xp.sqrt(squares))
         return self.enclosing_set.project(x - as_column(eta) * gradient), squares
-
-
-def _root_or_one(squares: Array) -> Array:
-    """Return √squares, and 1 where the sum is 0: the gradient it divides is 0 there."""
-    xp = namespace(squares)
-    return xp.sqrt(xp.where(squares > 0, squares, 1.0))

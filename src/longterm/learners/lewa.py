@@ -92,12 +92,7 @@ class LEWA(ScheduledLearner[LEWAState]):
 
     @classmethod
     def for_problem(
-        cls,
-        problem: Problem,
-        *,
-        horizon: int,
-        loss_spread: float | None = None,
-        constraint_spread: float | None = None,
+        cls, problem: Problem, *, horizon: int, loss_spread: float | None = None, constraint_spread: float | None = None
     ) -> LEWA:
         """Make exponential weights with a multiplier, on a simplex and for a known horizon.
 

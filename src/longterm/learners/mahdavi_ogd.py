@@ -91,7 +91,6 @@ def smallest_horizon(constants: Constants, count: int) -> int:
 
 
 Multipliers = Literal["one", "each", "paper"]
-MULTIPLIERS: tuple[Multipliers, ...] = get_args(Multipliers)
 DELTAS: Mapping[str, DeltaRule] = {"smallest root": smallest_root, "twice": twice}
 
 
@@ -140,9 +139,8 @@ class MahdaviOGD(AOGD):
             The D that the steps are made for: the problem's, the one that the A-OGD paper states (√p on its matrices,
             where p + 1 is true), or a number.
         """
-        for argument, value, known in (("multipliers", multipliers, MULTIPLIERS), ("delta", delta, tuple(DELTAS))):
-            if value not in known:
-                raise InputError(argument, f"{value!r} is not known", f"Choose from {known}")
+        validate.choice("multipliers", multipliers, get_args(Multipliers))
+        validate.choice("delta", delta, DELTAS)
         m = problem.constraint.count
         duals: Duals = OnePerConstraint(m) if multipliers == "each" else OneForTheMaximum()
         count, rule = 1 if multipliers == "one" else m, twice if multipliers == "paper" else DELTAS[delta]

@@ -13,6 +13,7 @@ from typing import Literal
 
 import numpy as np
 
+from longterm import _validate as validate
 from longterm._arrays import (
     Array,
     FloatArray,
@@ -27,7 +28,6 @@ from longterm._arrays import (
     sum_last,
     where_rows,
 )
-from longterm.errors import InputError
 
 MetaName = Literal["adahedge", "adapt-ml-prod"]
 """The names of the rules."""
@@ -88,15 +88,15 @@ class AdaHedge(Meta):
         gap, before = memory[..., 2 * K], memory[..., 2 * K + 1]  # NumPy scalars for a single learner, which are fast
         sums = memory[..., :K] + losses
         least = min_last(sums)
-        behind = sums - expand_last(least)
-        # 1/α of this round. Where Γ is 0 it is so small that e^{−α·behind} is 1 for the leaders and 0 for the others.
+        excess = sums - expand_last(least)
+        # 1/α of this round. Where Γ is 0 it is so small that e^{−α·excess} is 1 for the leaders and 0 for the others.
         scale = clamp_to_divisor(gap) / log
-        after = sum_last(xp.exp(behind / expand_last(-scale)))
+        after = sum_last(xp.exp(excess / expand_last(-scale)))
         # δ = Φ_α(L) − Φ_α(L + ℓ), both with that α. Negative by rounding only.
         gap = gap + clamp_min(scale * xp.log(after / before) - least, 0.0)
-        powers = xp.exp(behind / expand_last(clamp_to_divisor(gap) / -log))
+        powers = xp.exp(excess / expand_last(clamp_to_divisor(gap) / -log))
         total = sum_last(powers)
-        return xp.concat([behind, powers / expand_last(total), as_column(gap), as_column(total)], axis=-1)
+        return xp.concat([excess, powers / expand_last(total), as_column(gap), as_column(total)], axis=-1)
 
     def regret(self, memory: FloatArray) -> FloatArray:
         return np.asarray(2 * memory[..., -2:-1])
@@ -171,6 +171,5 @@ RULES: Mapping[MetaName, Meta] = {"adahedge": AdaHedge(), "adapt-ml-prod": Adapt
 
 def rule_called(name: MetaName) -> Meta:
     """Return the rule of that name. Raise if there is none."""
-    if name not in RULES:
-        raise InputError("meta", f"{name!r} is not known", f"Choose from {sorted(RULES)}")
+    validate.choice("meta", name, RULES)
     return RULES[name]

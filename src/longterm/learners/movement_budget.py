@@ -7,7 +7,7 @@ path P:
 
     Σ f_t(x_t) − f_t(u_t) + β Σ ‖x_{t+1} − x_t‖ ≤ (Δ²/2 + ΔP)/η + ηG_f²T/2 + βηG_fT
 
-A dead zone ν takes only (1 − ν/‖∇f_t‖)₊ of the step, without a theorem. Proof: `docs/proofs/drift.md`.
+Proof: `docs/proofs/drift.md`.
 Not promised: anything about the constraint, which is not used. For constraints, see `PathBudget` with `block`.
 """
 
@@ -19,14 +19,14 @@ from typing import NamedTuple
 import numpy as np
 
 from longterm import _validate as validate
-from longterm._arrays import Array, as_column, clamp_to_divisor, like, namespace, norm
+from longterm._arrays import Array, as_column, like, namespace, norm
 from longterm._validate import Hyper
 from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
 from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Set
-from longterm.theory.bounds import REGRET, BoundValues, NoTheoremError, Rounds, horizons_of
+from longterm.theory.bounds import REGRET, BoundValues, Rounds, horizons_of
 
 
 class MovementBudgetState(NamedTuple):
@@ -51,8 +51,6 @@ class MovementBudget(Learner[MovementBudgetState]):
         β, of a unit of movement, for `bound`.
     path : float
         P, of the comparator, for `bound`.
-    dead_zone : float or array
-        ν: shorter gradients do not move it, longer ones count that much less.
 
     Examples
     --------
@@ -67,7 +65,6 @@ class MovementBudget(Learner[MovementBudgetState]):
     eta: Hyper
     price: float = 0.0
     path: float = 0.0
-    dead_zone: Hyper = 0.0
 
     needs = frozenset({Need.HORIZON})
     name = "movement_budget"
@@ -78,18 +75,10 @@ class MovementBudget(Learner[MovementBudgetState]):
     def __post_init__(self) -> None:
         validate.validate_fields(self, validate.positive, "eta")
         validate.validate_fields(self, validate.non_negative_scalar, "price", "path")
-        validate.validate_fields(self, validate.non_negative, "dead_zone")
 
     @classmethod
     def for_problem(
-        cls,
-        problem: Problem,
-        *,
-        horizon: int,
-        movement: float | None = None,
-        price: float = 0.0,
-        path: float = 0.0,
-        dead_zone: Hyper = 0.0,
+        cls, problem: Problem, *, horizon: int, movement: float | None = None, price: float = 0.0, path: float = 0.0
     ) -> MovementBudget:
         """Descend on the losses alone within a budget of movement, or at a price of it.
 
@@ -101,8 +90,6 @@ class MovementBudget(Learner[MovementBudgetState]):
             β, the cost of a unit of movement.
         path : float
             P, how far the comparator moves.
-        dead_zone : float or array
-            ν, in units of the gradient.
         """
         c, T, beta = problem.constants, validate.count("horizon", horizon), validate.non_negative_scalar("price", price)
         G = c.loss_gradient_bound
@@ -110,12 +97,10 @@ class MovementBudget(Learner[MovementBudgetState]):
         eta = reach / np.sqrt(T * (G**2 + 2 * beta * G))
         if movement is not None:
             eta = min(eta, validate.positive_scalar("movement", movement) / (G * T))
-        return cls(problem.enclosing_set, float(eta), beta, path, dead_zone)
+        return cls(problem.enclosing_set, float(eta), beta, path)
 
     def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return the bound on the regret plus β times the movement."""
-        if np.any(np.asarray(self.dead_zone) > 0):
-            raise NoTheoremError("a dead zone has none here", "Leave it at 0")
         T, c, eta = horizons_of(rounds, self.batch_shape), problem.constants, np.asarray(self.eta)
         G = c.loss_gradient_bound
         start = c.diameter**2 / 2 + c.diameter * self.path
@@ -125,10 +110,9 @@ class MovementBudget(Learner[MovementBudgetState]):
         return MovementBudgetState(t, x, namespace(x).zeros(x.shape[:-1], dtype=x.dtype))
 
     def update(self, state: MovementBudgetState, feedback: Feedback) -> MovementBudgetState:
-        x, xp, gradient = state.x, namespace(state.x), feedback.loss_gradient
-        share = xp.maximum(1 - like(self.dead_zone, x) / clamp_to_divisor(norm(gradient)), 0.0)
-        following = self.enclosing_set.project(x - as_column(like(self.eta, x) * share) * gradient)
-        return MovementBudgetState(state.round + 1, following, state.moved + norm(following - x))
+        step = as_column(like(np.asarray(self.eta), state.x)) * feedback.loss_gradient
+        x = self.enclosing_set.project(state.x - step)
+        return MovementBudgetState(state.round + 1, x, state.moved + norm(x - state.x))
 
     def report(self, state: MovementBudgetState) -> dict[str, Array]:
         return {"moved": state.moved}

@@ -96,19 +96,19 @@ def weights_of(hedge: HedgeState, radius: float, log_prior: FloatArray) -> Array
 
 
 def add_round(
-    hedge: HedgeState, p: Array, s: Array, along: Array, t: Array, radius: float, *, every_round: bool = False
+    hedge: HedgeState, p: Array, s: Array, slope: Array, t: Array, radius: float, *, every_round: bool = False
 ) -> tuple[HedgeState, Array]:
-    """Return the state after round t, in which expert k lost along · s_k, and where a block ended.
+    """Return the state after round t, in which expert k lost slope · s_k, and where a block ended.
 
     With `every_round` each round is a block.
     """
     xp, R = namespace(s), like(radii(radius), s)
-    losses, alpha = as_column(along) * s, inverse_rate(hedge)
+    losses, alpha = as_column(slope) * s, inverse_rate(hedge)
     b = xp.max(xp.abs(losses) / R, axis=-1)
     clipped = losses * as_column(xp.where(b > hedge.clip, hedge.clip / positive_or_one(b), xp.ones_like(b)))
     open_block = hedge._replace(
         clip_cost=hedge.clip_cost + xp.maximum(b - hedge.clip, 0.0) * dot(p, xp.broadcast_to(R, p.shape)),
-        block_cost=hedge.block_cost + along * (factor(hedge, p, s, radius) - dot(p, s)),
+        block_cost=hedge.block_cost + slope * (factor(hedge, p, s, radius) - dot(p, s)),
         block_losses=hedge.block_losses + clipped,
         block_squares=hedge.block_squares + clipped**2,
     )
@@ -125,10 +125,10 @@ def add_round(
 def close_block(hedge: HedgeState, p: Array, radius: float) -> HedgeState:
     """Return the state after experts are charged for the open block, in which they had the weights p."""
     xp, R, alpha = namespace(hedge.losses), like(radii(radius), hedge.losses), inverse_rate(hedge)
-    units, nothing = as_column(alpha) * R, xp.zeros_like(hedge.losses)
+    units, zeros = as_column(alpha) * R, xp.zeros_like(hedge.losses)
     safe = positive_or_one(units)
-    h = xp.where(units > 0, hedge.block_losses / safe, nothing)
-    excess = xp.where(units > 0, (h**2 - hedge.block_squares / safe**2) / 2, nothing)
+    h = xp.where(units > 0, hedge.block_losses / safe, zeros)
+    excess = xp.where(units > 0, (h**2 - hedge.block_squares / safe**2) / 2, zeros)
     largest = xp.max(xp.abs(hedge.block_losses) / R, axis=-1)
     squares = xp.max(hedge.block_squares / R**2, axis=-1)
     correction = (0.273 * largest**2 + squares / 2) / positive_or_one(alpha)  # 0 while α is: then all is clipped
@@ -137,8 +137,8 @@ def close_block(hedge: HedgeState, p: Array, radius: float) -> HedgeState:
         squares=hedge.squares + squares,
         correction=hedge.correction + correction,
         block_cost=hedge.block_cost + dot(p, units * (1 - h) * xp.expm1(excess)),
-        block_losses=nothing,
-        block_squares=nothing,
+        block_losses=zeros,
+        block_squares=zeros,
     )
 
 

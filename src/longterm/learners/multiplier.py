@@ -23,7 +23,7 @@ from longterm._arrays import Array, FloatArray, as_column, as_float, like, names
 from longterm._validate import Hyper
 from longterm.constraints.prox import Prox
 from longterm.learners.feedback import Feedback
-from longterm.learners.ftrl import FTRLDual, FTRLState, Leader, Scale
+from longterm.learners.ftrl_slots import FTRLDual, FTRLState, Leader, Scale
 from longterm.learners.prox_learner import (
     as_numbers,
     as_reported,
@@ -91,8 +91,8 @@ class Multiplier(FTRLDual):
     def start(self, count: int, x: Array) -> MultiplierState:
         """Return λ_1 = 0 for `count` constraints, for learners that play x."""
         xp = namespace(x)
-        zero, never = xp.zeros(x.shape[:-1], dtype=x.dtype), xp.zeros(x.shape[:-1], dtype=xp.int64)
-        return MultiplierState(xp.zeros((*x.shape[:-1], count), dtype=x.dtype), zero, never)
+        zero, no_round = xp.zeros(x.shape[:-1], dtype=x.dtype), xp.zeros(x.shape[:-1], dtype=xp.int64)
+        return MultiplierState(xp.zeros((*x.shape[:-1], count), dtype=x.dtype), zero, no_round)
 
     def ascend(self, dual: MultiplierState, t: Array, values: Array, unit: Array | None = None) -> MultiplierState:
         """Return the dual state after round t, in which g_j(x_t) were `values`, shape (..., m)."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Literal
+from typing import Literal, get_args
 
+from longterm import _validate as validate
 from longterm.constraints.prox import PenaltyProx
 from longterm.errors import InputError
 from longterm.problems import Problem
@@ -69,12 +70,8 @@ _REFUSALS = {
 def require_strong_convexity(problem: Problem, steps: str) -> float:
     """Return σ of the losses for steps="strongly convex". Raise for another word or where σ is 0."""
     sigma = problem.constants.strong_convexity
-    if steps != "strongly convex":
-        raise InputError("steps", f"{steps!r} is not known", "Choose 'convex' or 'strongly convex'")
+    validate.choice("steps", steps, get_args(StepKind))
     if sigma <= 0:
-        raise InputError(
-            "problem",
-            f"the losses of {problem.name!r} are not strongly convex (σ = {sigma:g})",
-            "Use steps='convex', or declare a strong_convexity that holds",
-        )
+        what = f"the losses of {problem.name!r} are not strongly convex (σ = {sigma:g})"
+        raise InputError("problem", what, "Use steps='convex', or declare a strong_convexity that holds")
     return sigma

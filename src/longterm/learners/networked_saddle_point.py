@@ -95,7 +95,7 @@ class NetworkedSaddlePoint(Learner[DualState]):
 
     @classmethod
     def for_problem(cls, problem: Problem, *, horizon: int) -> NetworkedSaddlePoint:
-        """Let agents on a graph find a saddle point by exchanges with neighbours, for a known horizon.
+        """Make the saddle-point method of agents on a graph, for a known horizon.
 
         The problem has a `Consensus` constraint on a product of copies of one set.
         """

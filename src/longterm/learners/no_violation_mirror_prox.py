@@ -42,6 +42,14 @@ class NoViolationMirrorProx(MirrorProx):
         ε in rows of length 1, and where known x̂.
     checked : tuple of Assumption
         What was checked when γ was chosen.
+
+    Examples
+    --------
+    >>> import longterm as lt
+    >>> problem = lt.problems.two_dimensional()
+    >>> learner = lt.learners.NoViolationMirrorProx.for_problem(problem, horizon=10_000)
+    >>> round(learner.gamma, 3), float(learner.bound(problem, 10_000)["long_term_violation"])
+    (0.186, 0.0)
     """
 
     gamma: float

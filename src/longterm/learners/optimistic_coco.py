@@ -27,16 +27,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from longterm import _validate as validate
-from longterm._arrays import (
-    Array,
-    as_column,
-    clamp_min,
-    clamp_to_divisor,
-    dot,
-    namespace,
-    norm,
-    resolution,
-)
+from longterm._arrays import Array, as_column, clamp_min, clamp_to_divisor, dot, namespace, norm, resolution
 from longterm.constraints import Constraint
 from longterm.constraints.base import max_with_index
 from longterm.learners.base import Learner
@@ -46,10 +37,11 @@ from longterm.learners.prox_learner import as_numbers
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import HARD, REGRET, BoundValues
+from longterm.theory.facts import Constants
 
-TINY = 1e-12
+EPSILON = 1e-12
 """The ε of the steps as a share of G_f²."""
-OF_STEPS = 5.11
+REGRET_FACTOR = 5.11
 """The constant C as a multiple of Δ."""
 
 
@@ -85,12 +77,8 @@ class OptimisticCOCO(Learner[OptimisticCOCOState]):
     ----------
     enclosing_set : Set
         B.
-    loss_size, constraint_size : float
-        G_f and G_g.
-    constraint_bound : float
-        D.
-    loss_range : float
-        F, for `bound`. The rule does not read it.
+    made_for : Constants
+        The problem's constants.
     hints, constraint_hints : HintModel
         The forecasts of ∇f_t and of ∇[g_t]₊. The second is not used if `constraint` is given.
     constraint : Constraint, optional
@@ -111,10 +99,7 @@ class OptimisticCOCO(Learner[OptimisticCOCOState]):
     """
 
     enclosing_set: Set
-    loss_size: float
-    constraint_size: float
-    constraint_bound: float
-    loss_range: float
+    made_for: Constants
     hints: HintModel = LastGradient()  # noqa: RUF009 - frozen
     constraint_hints: HintModel = LastGradient()  # noqa: RUF009 - frozen
     constraint: Constraint | None = None
@@ -125,8 +110,8 @@ class OptimisticCOCO(Learner[OptimisticCOCOState]):
     variants = ()
 
     def __post_init__(self) -> None:
-        sizes = ("loss_size", "constraint_size", "constraint_bound", "loss_range")
-        validate.validate_fields(self, validate.positive_scalar, *sizes)
+        for name in ("loss_gradient_bound", "constraint_gradient_bound", "constraint_bound", "loss_range"):
+            validate.positive_scalar(name, getattr(self.made_for, name))
 
     @classmethod
     def for_problem(
@@ -141,52 +126,46 @@ class OptimisticCOCO(Learner[OptimisticCOCOState]):
         constraint_hints : HintModel, optional
             Those of the violation's gradient. Left out, that of the fixed constraint, or the last one if it changes.
         """
-        c = problem.constants
         known = problem.constraint if constraint_hints is None and not problem.constraint.parameters else None
         return cls(
             problem.enclosing_set,
-            c.loss_gradient_bound,
-            c.constraint_gradient_bound,
-            c.constraint_bound,
-            c.loss_range,
+            problem.constants,
             LastGradient() if hints is None else hints,
             LastGradient() if constraint_hints is None else constraint_hints,
             known,
         )
 
-    @property
-    def loss_gradient_bound(self) -> float:
-        return self.loss_size
-
-    @property
-    def constraint_gradient_bound(self) -> float:
-        return self.constraint_size
-
     def theorem_after(self, problem: Problem, state: OptimisticCOCOState) -> BoundValues:
         parts = (as_numbers(part) for part in (state.loss_errors, state.level, state.rounds))
         regret, violation = self._epoch_bounds(*parts)
-        return {
-            REGRET: as_numbers(state.past_regret) + regret,
-            HARD: as_numbers(state.past_violation) + violation,
-        }
+        return {REGRET: as_numbers(state.past_regret) + regret, HARD: as_numbers(state.past_violation) + violation}
+
+    @property
+    def _ratio(self) -> float:
+        """G_f/G_g."""
+        return self.made_for.loss_gradient_bound / self.made_for.constraint_gradient_bound
 
     def _growth(self, level: Array) -> Array:
         """Return ω, the rate at which the weight grows with the violation."""
-        steep = 4 * OF_STEPS * self.enclosing_set.diameter * namespace(level).sqrt(level + 4 * self.constraint_size**2)
-        return 1 / clamp_min(steep, self.constraint_bound / math.log(2))
+        C, c = REGRET_FACTOR * self.enclosing_set.diameter, self.made_for
+        steep = 4 * C * namespace(level).sqrt(level + 4 * c.constraint_gradient_bound**2)
+        return 1 / clamp_min(steep, c.constraint_bound / math.log(2))
 
     def _epoch_bounds(self, errors: Array, level: Array, rounds: Array) -> tuple[Array, Array]:
         """Return the terms of an epoch in the two bounds."""
-        xp, omega = namespace(level), self._growth(level)
-        theta = self.loss_size / self.constraint_size / omega
-        steps = OF_STEPS * self.enclosing_set.diameter * (xp.sqrt(errors) + TINY**0.5 * self.loss_size)
-        return steps + theta / 4, xp.log(2 + 4 * (steps + self.loss_range * rounds) / theta) / omega
+        xp, omega, c = namespace(level), self._growth(level), self.made_for
+        theta, size = self._ratio / omega, REGRET_FACTOR * self.enclosing_set.diameter
+        steps = size * (xp.sqrt(errors) + EPSILON**0.5 * c.loss_gradient_bound)
+        return steps + theta / 4, xp.log(2 + 4 * (steps + c.loss_range * rounds) / theta) / omega
 
     def first_state(self, t: Array, x: Array) -> OptimisticCOCOState:
         zero = namespace(x).zeros(x.shape[:-1], dtype=x.dtype)
         memory, constraint_memory = self.hints.start(x), self.constraint_hints.start(x)
         hint, constraint_hint = self.hints.predict(memory, t, x), self._constraint_hint(constraint_memory, t, x)
-        models, level = (hint, constraint_hint, memory, constraint_memory), zero + self.constraint_size**2
+        models, level = (
+            (hint, constraint_hint, memory, constraint_memory),
+            zero + self.made_for.constraint_gradient_bound**2,
+        )
         start = OptimisticCOCOState(t, x, x, *models, zero, zero, zero, zero, level, zero, zero, zero)
         return start._replace(x=self._step(start, hint, constraint_hint))
 
@@ -239,12 +218,12 @@ class OptimisticCOCO(Learner[OptimisticCOCOState]):
     def _weight(self, state: OptimisticCOCOState) -> Array:
         """Return w_t, the weight of the constraint."""
         growth = self._growth(state.level) * state.violation
-        return self.loss_size / self.constraint_size * namespace(growth).exp(growth)
+        return self._ratio * namespace(growth).exp(growth)
 
     def _step(self, state: OptimisticCOCOState, loss: Array, constraint: Array) -> Array:
         """Step from y_t along both directions."""
         size = 2**-0.75 * self.enclosing_set.diameter
-        eta = size / namespace(state.anchor).sqrt(state.errors + TINY * self.loss_size**2)
+        eta = size / namespace(state.anchor).sqrt(state.errors + EPSILON * self.made_for.loss_gradient_bound**2)
         return self.enclosing_set.project(
             state.anchor - as_column(eta) * (loss + as_column(self._weight(state)) * constraint)
         )
@@ -257,13 +236,13 @@ class OptimisticCOCO(Learner[OptimisticCOCOState]):
         if self.constraint.count == 1:
             maximum, normal = values[..., 0], pullback(xp.ones_like(values))
         else:
-            maximum, index = max_with_index(values, resolution(y) * self.constraint_bound)
+            maximum, index = max_with_index(values, resolution(y) * self.made_for.constraint_bound)
             normal = self.constraint.gradient_of(y, index)
         return as_column(xp.astype(maximum > 0, y.dtype)) * normal
 
     def _shortened(self, hint: Array) -> Array:
         """Shorten the hint to G_g, which brings it nearer to any gradient."""
-        reach = self.constraint_size / clamp_to_divisor(norm(hint))
+        reach = self.made_for.constraint_gradient_bound / clamp_to_divisor(norm(hint))
         return hint * as_column(namespace(hint).minimum(reach, 1.0))
 
     def report(self, state: OptimisticCOCOState) -> dict[str, Array]:

@@ -68,7 +68,20 @@ class PenalisedFTRL(FTRL):
 
 
 class AdaptivePenalisedFTRL(FTRL):
-    """Penalised FTRL with constants found online."""
+    """Penalised FTRL with constants found online.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import longterm as lt
+    >>> problem = lt.Problem(lt.sets.Ball(2), lt.losses.Linear(2), lt.constraints.L1Budget(2, budget=0.5))
+    >>> stream = lt.streams.Replay([np.tile([0.9, 0.1], (500, 1))])
+    >>> for rule in (lt.learners.AdaptivePenalisedFTRL, lt.learners.PenalisedFTRL):
+    ...     trace = lt.run(problem, rule.for_problem(problem), stream)
+    ...     print(trace.state.x.round(2) + 0.0, float(trace.hard_violation[-1].round(2)))
+    [-0.5  0. ] 0.0
+    [-0.5  0. ] 0.0
+    """
 
     needs = PenalisedFTRL.needs
     name = "adaptive_penalised_ftrl"
@@ -105,14 +118,9 @@ class MixedPenalisedFTRL(FTRL):
 
     @classmethod
     def for_problem(
-        cls,
-        problem: Problem,
-        *,
-        w_0: Hyper | None = None,
-        typical_size: float | None = None,
-        growth: Hyper = 0.5,
+        cls, problem: Problem, *, w_0: Hyper | None = None, typical_size: float | None = None, growth: Hyper = 0.5
     ) -> MixedPenalisedFTRL:
-        """Make penalised FTRL without a known bound on the gradients, unharmed by a generous budget.
+        """Make penalised FTRL without a known bound on the gradients, for budgets that may be generous.
 
         Parameters
         ----------

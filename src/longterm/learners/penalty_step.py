@@ -89,20 +89,20 @@ class HalfSpaceStep(PenaltyStep):
 
 def _distance_in_ball(over: Ball, y: Array, slope: Array, offset: Array) -> Array:
     """Return the least τ ≥ 0 with ⟨s, Π_B(y − τs)⟩ ≤ offset, or ∞ where no point of the ball has that."""
-    # About the centre, in units of R: p and q are y's parts along s and across it. Π_B scales (p − τ‖s‖, q) into the
-    # ball; its first part is the offset β when p − τ‖s‖ is β, or, where that leaves the ball, β q/√(1 − β²).
+    # About the centre, in units of R, p and q are the parts of y parallel and orthogonal to s. Π_B scales (p − τ‖s‖, q)
+    # into the ball; its first part is the offset β when p − τ‖s‖ is β, or, where that leaves the ball, β q/√(1 − β²).
     xp, centre = namespace(y), like(over.centre, y)
     length = norm(slope)
     safe = xp.where(length > 0, length, 1.0)
     away = (y - centre) / over.radius
-    along = dot(slope, away) / safe
-    across = norm(away - as_column(along / safe) * slope)
+    parallel = dot(slope, away) / safe
+    orthogonal = norm(away - as_column(parallel / safe) * slope)
     beta = (offset - dot(slope, centre)) / (safe * over.radius)
     inside = xp.abs(beta) < 1
     rest = xp.sqrt(xp.where(inside, 1 - beta**2, 1.0))
-    wanted = beta * xp.maximum(across / rest, 1.0)
+    wanted = beta * xp.maximum(orthogonal / rest, 1.0)
     wanted = xp.where(inside, wanted, xp.where(beta > 0, beta + xp.inf, beta - xp.inf))
-    return xp.maximum(along - wanted, 0.0) * over.radius / safe
+    return xp.maximum(parallel - wanted, 0.0) * over.radius / safe
 
 
 def _distance_in_box(over: Box, y: Array, slope: Array, offset: Array) -> Array:

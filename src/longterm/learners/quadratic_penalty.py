@@ -24,7 +24,7 @@ import numpy as np
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_column, namespace, resolution
 from longterm._validate import Hyper
-from longterm.errors import AssumptionWarning, InputError
+from longterm.errors import AssumptionWarning
 from longterm.learners.base import PointState
 from longterm.learners.duals import DualLearner, Duals, OneForTheMaximum, OnePerConstraint
 from longterm.learners.feedback import Feedback
@@ -103,8 +103,7 @@ class QuadraticPenaltyOGD(DualLearner[PointState]):
         penalties : {"one", "each"}
             One penalty for the maximum of the constraints, or one for each constraint.
         """
-        if penalties not in ("one", "each"):
-            raise InputError("penalties", f"{penalties!r} is not known", "Choose 'one' or 'each'")
+        validate.choice("penalties", penalties, ("one", "each"))
         c, decay = problem.constants, validate.trade_off("beta", beta)
         penalised = OnePerConstraint(problem.constraint.count) if penalties == "each" else OneForTheMaximum()
         curvature = _curvature(problem, penalised)

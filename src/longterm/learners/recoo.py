@@ -61,7 +61,17 @@ class RectifiedQueue(PenaltyWeights):
 
 
 class RECOO(ProxPenalty):
-    """The prox-penalty step with a rectified queue (`RectifiedQueue`)."""
+    """The prox-penalty step with a rectified queue (`RectifiedQueue`).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import longterm as lt
+    >>> problem = lt.problems.two_dimensional()  # g = x₁ − ¼
+    >>> learner = lt.learners.RECOO.for_problem(problem)
+    >>> lt.run(problem, learner, lt.streams.Replay([np.tile([0.8, 0.6], (500, 1))])).state.x.round(2)
+    array([0.25, 0.6 ])
+    """
 
     name = "recoo"
     title = "RECOO"

@@ -28,8 +28,8 @@ from longterm.constraints.prox import ElasticNetProx, Prox
 from longterm.errors import InputError
 from longterm.learners import multi_scale_hedge as hedges
 from longterm.learners.feedback import Feedback
-from longterm.learners.ftrl import FTRLDual, FTRLState, Scale, require_state
 from longterm.learners.ftrl_scales import OnlineState
+from longterm.learners.ftrl_slots import FTRLDual, FTRLState, Scale, require_state
 from longterm.learners.multi_scale_hedge import SCALES, HedgeState, radii
 from longterm.learners.multiplier import Multiplier
 from longterm.learners.prox_learner import as_numbers, positive_or_one
@@ -144,8 +144,8 @@ class ScaleMixture(Scale):
     def observe(self, prox: Any, state: FTRLState, feedback: Feedback) -> MixtureState:
         before, R, gradient = state.scale, prox.over.radius, feedback.loss_gradient
         w, s = ray_of(prox, state.gradient_sum, state.weight[..., 0], before.square_sum)
-        along, p, unpriced = dot(gradient, w), before.weights, before.unpriced
-        hedge, ends = hedges.add_round(before.hedge, p, s, along, state.round, R, every_round=self.priced)
+        slope, p, unpriced = dot(gradient, w), before.weights, before.unpriced
+        hedge, ends = hedges.add_round(before.hedge, p, s, slope, state.round, R, every_round=self.priced)
         if self.priced:  # p waits for the price of the next round
             excess = as_column(feedback.constraint) - _values_on(prox, w, s)
             unpriced = unpriced + _where_charged(before.hedge, 0.0, state.multiplier * excess)

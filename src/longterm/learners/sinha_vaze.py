@@ -17,22 +17,19 @@ T up to a few thousand the violation can be all that the set allows.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal, Self
+from typing import Self
 
 import numpy as np
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, like, namespace
 from longterm._validate import Hyper
-from longterm.errors import InputError
-from longterm.learners.inner import AdaGradDiagonal, AdaGradNorm, AdaptiveInner, Inner, StronglyConvexOGD
+from longterm.learners.inner import AdaGradNorm, Inner, StronglyConvexOGD
 from longterm.learners.made_for import MadeForHorizon, require_within_horizon
 from longterm.learners.needs import Need, StepKind, require_strong_convexity
 from longterm.learners.surrogate import Price, Surrogate, SurrogateState
 from longterm.problems import Problem
-from longterm.sets import Set
 from longterm.theory.bounds import HARD, REGRET, BoundValues, Rounds, horizons_of
 from longterm.theory.facts import Constants
 from longterm.theory.paper import violation_bound
@@ -84,7 +81,7 @@ class ExponentialPrice(ViolationPrice):
         return self.loss_scale / self.constraint_scale * omega * xp.exp(exponent)
 
     def bounds(self, inner: Inner, constants: Constants, rounds: FloatArray) -> BoundValues:
-        if not isinstance(inner, AdaptiveInner) or inner.offset > 0:
+        if type(inner) is not AdaGradNorm or inner.offset > 0:
             return super().bounds(inner, constants, rounds)
         omega = 1 / (2 * np.sqrt(np.asarray(self.horizon, dtype=np.float64)))
         regret = self.loss_scale * np.sqrt(rounds) * (1 + omega)
@@ -118,9 +115,6 @@ class QuadraticPrice(ViolationPrice):
         return {REGRET: regret, HARD: violation_bound(V, regret, constants, rounds)}
 
 
-INNER: Mapping[str, Callable[[Set], AdaptiveInner]] = {"norm": AdaGradNorm, "diagonal": AdaGradDiagonal}
-
-
 class SinhaVaze(Surrogate, MadeForHorizon[SurrogateState]):
     """An inner learner on f_t + w_t [g_t]₊, with a `ViolationPrice` w_t of the violation so far, for T rounds.
 
@@ -147,38 +141,20 @@ class SinhaVaze(Surrogate, MadeForHorizon[SurrogateState]):
     variants = ({}, {"steps": "strongly convex"})
 
     @classmethod
-    def for_problem(
-        cls,
-        problem: Problem,
-        *,
-        horizon: int,
-        steps: StepKind = "convex",
-        inner: Literal["norm", "diagonal"] | Inner = "norm",
-    ) -> SinhaVaze:
+    def for_problem(cls, problem: Problem, *, horizon: int, steps: StepKind = "convex") -> SinhaVaze:
         """Descend on the loss plus an exponential price of the violation so far, for a known horizon.
 
         Parameters
         ----------
         steps : {"convex", "strongly convex"}
-            The exponential price and an adaptive inner learner, or the quadratic price and steps 1/(σt).
-        inner : {"norm", "diagonal"} or AdaptiveInner
-            For convex losses: AdaGrad with one step, or with one for each coordinate of a box, or your own.
+            The exponential price and AdaGrad, or the quadratic price and steps 1/(σt).
         """
         T, c, B = validate.count("horizon", horizon), problem.constants, problem.enclosing_set
-        if steps != "convex":
-            sigma = require_strong_convexity(problem, steps)
-            if inner != "norm":
-                what = "has no place among the steps for strongly convex losses, which are 1/(σt)"
-                raise InputError("inner", what, "Leave it out, or use steps='convex'")
-            return cls(StronglyConvexOGD(B, sigma), QuadraticPrice(T, c.constraint_gradient_bound, sigma), c)
-        if isinstance(inner, str) and inner not in INNER:
-            raise InputError("inner", f"{inner!r} is not known", "Choose 'norm', 'diagonal', or give an AdaptiveInner")
-        rule = INNER[inner](B) if isinstance(inner, str) else inner
-        if not isinstance(rule, AdaptiveInner):
-            what = f"{type(rule).__name__} is not adaptive"
-            raise InputError("inner", what, "Give an AdaptiveInner, whose regret is at most C √(Σ ‖d_t‖²)")
-        scales = (2**0.5 * rule.constant * bound for bound in (c.loss_gradient_bound, c.constraint_gradient_bound))
-        return cls(rule, ExponentialPrice(T, *scales), c)
+        if steps == "convex":
+            scales = (2 * c.diameter * bound for bound in (c.loss_gradient_bound, c.constraint_gradient_bound))
+            return cls(AdaGradNorm(B), ExponentialPrice(T, *scales), c)
+        sigma = require_strong_convexity(problem, steps)
+        return cls(StronglyConvexOGD(B, sigma), QuadraticPrice(T, c.constraint_gradient_bound, sigma), c)
 
     def for_horizon(self, rounds: Array) -> SinhaVaze:
         return self.with_steps(price=self.price.for_horizon(rounds))
@@ -186,7 +162,7 @@ class SinhaVaze(Surrogate, MadeForHorizon[SurrogateState]):
     def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return the bounds in any round t ≤ T.
 
-        The exponential price, with s_f = √2 C G_f, s_g = √2 C G_g, ω = 1/(2√T) (AdaGrad has C = √2 Δ):
+        The exponential price, with s_f = 2ΔG_f, s_g = 2ΔG_g, ω = 1/(2√T):
 
             Σ f_s(x_s) − f_s(x*) ≤ s_f √t (1 + ω)
             Σ [g_s(x_s)]₊        ≤ (s_g/ω) ln( (1 + √t + F t/s_f)/(1 − ω√t) )

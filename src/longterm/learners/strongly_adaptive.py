@@ -22,16 +22,11 @@ class StronglyAdaptive(Tracker):
     Proof: `docs/proofs/drift.md`.
     """
 
-    @property
-    def levels(self) -> int:
-        """The number of interval lengths 2^k ≤ T."""
-        return int(math.log2(self.horizon)) + 1
-
     def memory(self, x: Array) -> Array:
         """Return the points and log weights of the levels, shape (..., N, d + 1). In round 1 only [1, 1] is active."""
         xp, N = namespace(x), self.levels
-        never = float(xp.finfo(x.dtype).min) / 2  # e^never is 0, and states must be finite
-        logs = xp.asarray(np.where(np.arange(N) == 0, 0.0, never), dtype=x.dtype)
+        log_of_zero = float(xp.finfo(x.dtype).min) / 2  # e^log_of_zero is 0, and states must be finite
+        logs = xp.asarray(np.where(np.arange(N) == 0, 0.0, log_of_zero), dtype=x.dtype)
         return xp.concat([copies(x, N), xp.broadcast_to(logs[:, None], (*x.shape[:-1], N, 1))], axis=-1)
 
     def step(self, x: Array, memory: Array, gradient: Array, t: Array, weight: Array = 0.0) -> tuple[Array, Array]:

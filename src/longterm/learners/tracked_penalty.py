@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -106,11 +106,7 @@ class TrackedPenalty(Surrogate):
     title = "Tracked penalty"
     promises = {REGRET: "O(√(T(1 + P))), moving, with the hard violation added"}
     variants = ()
-    drifting = (
-        {"slack": 0.3},
-        {"slack": 0.3, "tracker": "strongly adaptive"},
-        {"slack": 0.3, "tracker": "restarts"},
-    )
+    drifting = ({"slack": 0.3}, {"slack": 0.3, "tracker": "strongly adaptive"}, {"slack": 0.3, "tracker": "restarts"})
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -143,11 +139,8 @@ class TrackedPenalty(Surrogate):
         c, B, fixed = problem.constants, problem.enclosing_set, not problem.constraint.parameters
         if penalty is None:
             penalty = "distance" if fixed and problem.projection is not None else "slater"
-        if penalty not in ("none", "distance", "slater", "projection"):
-            known = "'none', 'distance', 'slater' or 'projection'"
-            raise InputError("penalty", f"{penalty!r} is not known", f"Choose {known}")
-        if tracker not in TRACKERS:
-            raise InputError("tracker", f"{tracker!r} is not known", f"Choose from {sorted(TRACKERS)}")
+        validate.choice("penalty", penalty, get_args(PenaltyKind))
+        validate.choice("tracker", tracker, TRACKERS)
         weight, distance_weight, onto = 0.0, 0.0, None
         if penalty in ("distance", "projection"):
             onto = problem.projection if fixed else None

@@ -6,6 +6,7 @@ bounds Σ ⟨d_t, x_t − u_t⟩ for all u_1, u_2, … in B with Σ ‖u_t − u
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass
 
@@ -47,6 +48,11 @@ class Tracker(Inner):
     def unit(self) -> float:
         """G'Δ, the largest difference of two points' linear losses."""
         return self.gradient_bound * self.enclosing_set.diameter
+
+    @property
+    def levels(self) -> int:
+        """The number of lengths 2^k ≤ T of intervals, or blocks, of rounds."""
+        return int(math.log2(self.horizon)) + 1
 
     def project(self, x: Array) -> Array:
         """Project onto the comparator's set, or onto B."""

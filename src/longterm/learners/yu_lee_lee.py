@@ -26,9 +26,9 @@ from typing import Literal
 
 import numpy as np
 
+from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, like, namespace
 from longterm._validate import Hyper
-from longterm.errors import InputError
 from longterm.learners.inner import AdaGradNorm, Inner, StronglyConvexOGD
 from longterm.learners.needs import StepKind, require_strong_convexity
 from longterm.learners.queue_rates import RATES, Rates
@@ -144,8 +144,7 @@ class YuLeeLee(Surrogate):
         hard : bool
             True to price the hard violation, so that slack in one round does not offset another.
         """
-        if rates not in RATES:
-            raise InputError("rates", f"{rates!r} is not known", "Choose 'sharp' or 'published'")
+        validate.choice("rates", rates, RATES)
         c, B = problem.constants, problem.enclosing_set
         chosen = RATES[rates](c.diameter, c.gradient_bound, c.constraint_bound)
         if steps == "convex":

@@ -27,7 +27,6 @@ import numpy as np
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_column, like, namespace
 from longterm._validate import Hyper
-from longterm.errors import InputError
 from longterm.learners.base import QueueState
 from longterm.learners.feedback import Feedback
 from longterm.learners.made_for import MadeForHorizon
@@ -96,12 +95,10 @@ class YuNeely(MadeForHorizon[QueueState], ProxLearner[QueueState]):
         prox = prox_of(cls.__name__, cls.needs, problem)
         T, G_m, c = validate.count("horizon", horizon), problem.joint_gradient_bound, problem.constants
         G_f = validate.positive_scalar("loss_gradient_bound", c.loss_gradient_bound)
-        if preset == "tuned":
+        if validate.choice("preset", preset, ("tuned", "published")) == "tuned":
             alpha = G_f * T**0.5 / c.radius
             return cls(prox, T, alpha**0.5 / G_m, alpha, G_m, c)
-        if preset == "published":
-            return cls(prox, T, T**0.25, (G_m**2 + 1) * T**0.5 / 2, G_m, c)
-        raise InputError("preset", f"{preset!r} is not known", "Choose 'tuned' or 'published'")
+        return cls(prox, T, T**0.25, (G_m**2 + 1) * T**0.5 / 2, G_m, c)
 
     def for_horizon(self, rounds: Array) -> YuNeely:
         longer = rounds / like(self.horizon, rounds)
@@ -147,8 +144,8 @@ class YuNeely(MadeForHorizon[QueueState], ProxLearner[QueueState]):
 
         def error_of(queue: FloatArray) -> FloatArray:
             weight = gamma * (queue + gamma * D_m)  # ≥ ‖w‖; Σ_j w_j ≤ √m ‖w‖
-            off = self.prox.error(np.sqrt(self.prox.constraint.count) * weight, 2 * alpha)
-            return np.asarray((G_f + self.lipschitz * weight + 4 * alpha * diameter) * off)
+            distance = self.prox.error(np.sqrt(self.prox.constraint.count) * weight, 2 * alpha)
+            return np.asarray((G_f + self.lipschitz * weight + 4 * alpha * diameter) * distance)
 
         # A queue up to q̄ has errors up to error_of(q̄). If it stays below q̄ with such errors, it always does. Such a q̄
         # exists: the bound grows like the root of the error, and the error like the queue.

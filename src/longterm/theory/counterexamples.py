@@ -41,12 +41,7 @@ class Counterexample:
 
 
 def challenge(
-    function: Loss | Constraint,
-    over: Set,
-    *,
-    parameters: Sequence[Array] = (),
-    samples: int = 1000,
-    seed: int = 0,
+    function: Loss | Constraint, over: Set, *, parameters: Sequence[Array] = (), samples: int = 1000, seed: int = 0
 ) -> list[Counterexample]:
     """Return points of a set that violate a declared bound of a loss or a constraint, or an empty list.
 
