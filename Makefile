@@ -39,7 +39,7 @@ $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "longterm needs Python >= 3.11; name one with: make PYTHON=python3.12 ..." >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dask,experiments,jax,linear,metrics,onnx,optax,parquet,river,server,test]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[experiments,jax,linear,metrics,onnx,optax,parquet,river,server,test]"
 	touch $@
 
 reproduce: $(READY)

@@ -36,6 +36,12 @@ def electricity():
         yield f"elec2 {name}", np.abs(y - forecast)[100:], groups[100:]
 
 
+def day_before(rounds=12_000):
+    """Return scores of ELEC2's demand predicted by that of the day before, on a longer series."""
+    demand = pd.read_csv(DATA.parent / "elec.csv.gz")["feat_3"].to_numpy()
+    yield "elec2 day before", np.abs(demand[48:] - demand[:-48])[:rounds], np.ones((rounds, 1))
+
+
 def climate():
     """Return scores and groups of Delhi's daily temperature with four forecasts."""
     table = pd.read_csv(DATA / "cts" / "daily-climate.csv", parse_dates=["date"])
@@ -150,10 +156,10 @@ def elec2_intermittent():
 def late_labels(delay=50, burn=300):
     """Print coverage and loss with late labels, beside ACI on the quantiles of the past scores."""
     print(f"\nlabels {delay} rounds late: |marginal error| %, pinball loss, its ratio to ACI's, largest width / score")
-    series = [one for one in stocks() if "AAPL" in one[0]] + list(electricity())
+    series = [one for one in stocks() if "AAPL" in one[0]] + list(electricity()) + list(day_before())
     for name, scores, groups in series:
         reference = measure(scores, quantile_aci(scores, delay), groups, burn=burn)[3]
-        for label, k in (("no groups", 1), ("groups", groups.shape[1])):
+        for label, k in (("no groups", 1), ("groups", groups.shape[1]))[: groups.shape[1]]:
             thresholds, _ = play(Calibration(ALPHA, k), scores, groups, delay)
             marginal, _, _, pin, _ = measure(scores, thresholds, groups, burn=burn)
             widest = np.max(thresholds[np.isfinite(thresholds)]) / np.max(scores)

@@ -13,7 +13,7 @@ from pathlib import Path
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from longterm.report.style import plain_log_ticks
+from longterm.report.style import set_plain_ticks
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
 
@@ -40,8 +40,8 @@ def drawn(points: list[dict[str, float | str]]) -> Figure:
         axis.title.set_fontsize(9)
         axis.grid(which="major", color="#e5e5e5", linewidth=0.6)
         axis.spines[["top", "right"]].set_visible(False)
-        plain_log_ticks(axis.xaxis)
-        plain_log_ticks(axis.yaxis)
+        set_plain_ticks(axis.xaxis)
+        set_plain_ticks(axis.yaxis)
         # Below its panel: within it, it would lie on curves.
         below = {"loc": "upper left", "bbox_to_anchor": (-0.02, -0.2), "borderaxespad": 0.0}
         axis.legend(frameon=False, fontsize="small", ncols=1 if max(map(len, curves)) > 30 else 2, **below)

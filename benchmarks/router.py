@@ -253,6 +253,10 @@ class Bench:
 
     def speed(self) -> None:
         """Print microseconds per decision and per settlement, in turn with the peer."""
+        with single_threaded():
+            self._speed()
+
+    def _speed(self) -> None:
         table = Table.load("val")
         routers = [Ours(table.prices, 6.6e-4, 26, 0)] + ([Peer(table.prices, 6.6e-4, 26, 0, cold=True)] if PEER else [])
         seconds = np.empty((len(routers), 2, len(table.x)))

@@ -3,8 +3,9 @@
     python benchmarks/training_loops.py [TASK …] [--seeds N]
 
 Needs torch, scikit-learn and LONGTERM_DATA for Adult; cooper-optim and fairlearn are used where they are installed.
-Objective and violations are those of the whole training set, means over the last tenth of the epochs; the largest mean
-violation is shown. Of cooper's grid the smallest objective within the tolerance counts.
+Objective and violations are those of the whole training set, measured four times per epoch in the last tenth of the
+epochs. Both are means over these times and the seeds. Then the largest of the mean violations is shown. Of cooper's
+grid the smallest objective within the tolerance counts.
 """
 
 from __future__ import annotations
@@ -111,24 +112,24 @@ TASKS = {
 
 
 def train(task, step, seed):
-    """Train by Adam with a step function; return objective and worst violation (last tenth of epochs), µs per step."""
+    """Train by Adam with a step function; return µs per step, and means of objective and violations near the end."""
     torch.manual_seed(seed)
     model = task.model()
     run = step(model, task)
-    rows, found, seconds, steps = len(task.tensors[0]), [], 0.0, 0
+    rows, found, seconds = len(task.tensors[0]), [], 0.0
+    steps = rows // task.batch
     for epoch in range(task.epochs):
-        order = torch.randperm(rows)
-        start = time.process_time()
-        for part in order.split(task.batch)[: rows // task.batch]:
-            run([tensor[part] for tensor in task.tensors])
-            steps += 1
-        seconds += time.process_time() - start
-        if epoch >= 0.9 * task.epochs:
-            with torch.no_grad():
-                objective, violations = task.evaluate(model, task.tensors)
-            found.append([objective.item(), *violations.tolist()])
-    objective, *violations = np.mean(found, axis=0)
-    return objective, max(violations), 1e6 * seconds / steps
+        parts = torch.randperm(rows).split(task.batch)[:steps]
+        for quarter in np.array_split(np.arange(steps), 4):
+            start = time.process_time()
+            for k in quarter:
+                run([tensor[parts[k]] for tensor in task.tensors])
+            seconds += time.process_time() - start
+            if epoch >= 0.9 * task.epochs:
+                with torch.no_grad():
+                    objective, violations = task.evaluate(model, task.tensors)
+                found.append([objective.item(), *violations.tolist()])
+    return [1e6 * seconds / (steps * task.epochs), *np.mean(found, axis=0)]
 
 
 def plain(model, task):
@@ -197,9 +198,9 @@ def cooper_pi(setting):
 
 
 def mean_over_seeds(task, make, seeds):
-    """Return mean objective, mean violation and the least time per step."""
+    """Return the mean objective, the largest mean violation and the least time per step."""
     rows = np.array([train(task, make, seed) for seed in range(seeds)])
-    return rows[:, 0].mean(), rows[:, 1].mean(), rows[:, 2].min()
+    return rows[:, 1].mean(), rows[:, 2:].mean(axis=0).max(), rows[:, 0].min()
 
 
 def compare(name, seeds):
@@ -268,7 +269,7 @@ def decisions(decided, y, sex, name):
     return f"{np.mean(decided == y):.4f} {gap:.3f}"
 
 
-def overhead(repeats=7, steps=400):
+def overhead(repeats=60, steps=50):
     """Print the time that multipliers add to a step of a small network, medians of alternated runs."""
     task = TASKS["sparsity"]()
     batch = [tensor[:128] for tensor in task.tensors]

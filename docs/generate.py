@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 import sys
 from pathlib import Path
@@ -13,6 +12,9 @@ from longterm.theory.bounds import MEASURES
 
 WORDS = dict(zip(MEASURES, ("regret", "signed", "hard", "squared", "long-term"), strict=True))
 """The measures, as the tables call them."""
+INDEX = (Path(__file__).parent / "proofs" / "index.md").read_text(encoding="utf-8")
+LABELS = {page: label for label, page in re.findall(r"\[(.*?)\]\((\w+)\.md\)", INDEX)}
+"""The pages of proofs, as their index calls them."""
 SYMBOLS = {
     "Õ": r"\tilde O",
     "√T": r"\sqrt T",
@@ -38,7 +40,7 @@ def write(folder: Path) -> None:
 
 def table_of_learners() -> str:
     """Return one row for each learner: what it needs, what its theorem promises, and where the proof is."""
-    rows = ["| learner | T | needs | regret | violation | proof |", "|---|---|---|---|---|---|"]
+    rows = ["| learner | needs | regret | violation | proof |", "|---|---|---|---|---|"]
     return "\n".join(rows + [_row(learner) for learner in every_learner()])
 
 
@@ -59,14 +61,13 @@ def statement_of(learner: type[Learner[Any]]) -> str:
 
 
 def _row(learner: type[Learner[Any]]) -> str:
-    known = "known" if "horizon" in inspect.signature(learner.for_problem).parameters else "every"
     needs = ", ".join(sorted(_words(need) for need in learner.needs)) or "–"
     promises = dict(learner.promises)
     regret = promises.pop("regret", "–")
     violation = "; ".join(f"{WORDS.get(measure, measure)} {order}" for measure, order in promises.items()) or "–"
-    proofs = ", ".join(f"{{doc}}`/proofs/{page}`" for page in proofs_of(learner))
+    proofs = ", ".join(f"{{doc}}`{LABELS[page]} </proofs/{page}>`" for page in proofs_of(learner))
     name = f"{{py:obj}}`~longterm.learners.{learner.__name__}`"
-    return f"| {name} | {known} | {needs} | {typeset(regret)} | {typeset(violation)} | {proofs} |"
+    return f"| {name} | {needs} | {typeset(regret)} | {typeset(violation)} | {proofs} |"
 
 
 def _words(need: Need) -> str:

@@ -3,8 +3,8 @@
 ==================================
 
 Assumes the extra `experiments` for the figures. A shop forecasts its daily sales by the same day of last week. Sales
-grow, jump when a second shop opens, and vary three times as much on Saturdays. The intervals must hold the outcome on
-90 % of all days, and on 90 % of the Saturdays.
+jump when a second shop opens, and vary three times as much on Saturdays. The intervals must hold the outcome on 90 % of
+all days, and on 90 % of the Saturdays.
 """
 
 # %%
@@ -32,8 +32,8 @@ for name, share in intervals.coverage.items():
     print(f"{name or 'all days':<12}{share:.1%}")
 
 # %%
-# The weeks around the jump. The forecast repeats last week, so it is wrong for seven days, and all of them are missed.
-# Then the intervals are wide enough, Saturdays wider than the other days.
+# The weeks around the jump. The forecast is wrong for seven days, and all of them are missed. Then the intervals are
+# wide enough, on Saturdays wider than on the other days.
 shown = slice(700, 760)
 lower, upper = np.array(limits).T
 figure, axis = plt.subplots(figsize=(8, 4), layout="constrained")
@@ -46,8 +46,7 @@ axis.set(xlabel="day", ylabel="sales", title="A second shop opens on day 730")
 axis.legend(frameon=False, loc="upper left")
 
 # %%
-# Rolling coverage by group, the width, and the sum of errors. The band is the certificate of this sequence: Theorem 3
-# bounds the sum whatever the sales had been.
+# Rolling coverage by group, the width, and the sum of errors. The band is the certificate (Theorem 3).
 axes = intervals.plot(window=200)
 bound = intervals.bound()
 print(

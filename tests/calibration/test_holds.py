@@ -1,6 +1,6 @@
 """Holds: the identity of the theorem, random and adversarial costs."""
 
-import json
+import pickle
 
 import numpy as np
 import pytest
@@ -45,7 +45,7 @@ def test_saved_holds_go_on_the_same():
     for cost in rng.lognormal(size=20):
         holds.update("a", float(cost))
         holds.update(("b", 2), 2.0 * float(cost))
-    again = ExcessHold.from_dict(json.loads(json.dumps(holds.to_dict())))
+    again = pickle.loads(pickle.dumps(holds))
     for one in (holds, again):
         one.update(("b", 2), 5.0)
     assert again.predict(("b", 2)) == holds.predict(("b", 2))

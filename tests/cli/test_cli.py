@@ -133,7 +133,7 @@ def test_data(capsys, monkeypatch, tmp_path):
         (["reproduce", "dsm", "--learners", "adam"], "'adam' is no curve"),
         (["report"], "folders: is empty"),
         (["report", "nowhere"], "is not the folder of an experiment"),
-        (["reproduce", "dsm", "--backend", "dask"], "scheduler: is missing"),
+        (["reproduce", "dsm", "--backend", "nothing"], "backend: 'nothing' cannot be used"),
         (["reproduce", "dsm", "--workers", "0"], "workers: 0 is not"),
         (["reproduce", "sample", "--rho", "nan"], "problem.budget: nan is neither"),
         (["reproduce", "dsm", "sample", "--learners", "convex-mirror-prox"], "'sample' has none of"),
@@ -255,7 +255,7 @@ def test_no_sequences_are_refused_with_a_number_that_would_do(command, capsys, t
 
 
 def test_an_interrupt_and_a_missing_extra_have_messages(monkeypatch, capsys):
-    import longterm.cli.reproduce as module
+    import longterm.cli.output as module
 
     def stop(*arguments, **options):
         raise KeyboardInterrupt

@@ -19,9 +19,9 @@ RULES = [
 
 def play(rule, values, equality=False):
     """Return the multipliers after each of these violations of one constraint, in floats."""
-    state, found = rules.init(0.0, rule), []
+    state, found = rules.init(0.0, rule, equality), []
     for value in values:
-        state = rules.update(rule, state, float(value), equality)
+        state = rules.update(rule, state, float(value))
         found.append(state.multiplier)
     return found
 
@@ -57,15 +57,22 @@ def test_regularised_ascent_is_that_of_the_learners():
 
 
 def test_adaptive_by_hand():
-    """The step grows by 2 % while the violation lasts, and shrinks by 1 − 0.5/2 at the first change of sign."""
+    """The step grows by 2 % while the violation lasts, and the first change of sign halves it."""
     rule = rules.Adaptive()
-    state = rules.update(rule, rules.init(0.0, rule), 1.0, False)
-    assert state.step == pytest.approx(0.01 * 1.02)
-    assert state.multiplier == pytest.approx(0.01 * 1.02)
-    state = rules.update(rule, state, -19.0, False)  # ξ = 0.9 − 1.9 = −1
-    assert state.step == pytest.approx(0.01 * 1.02 * 0.75)
-    assert (state.flips, state.age, state.longest) == (1.0, 0.0, 1.0)
-    assert state.multiplier == 0.0
+    state = rules.update(rule, rules.init(0.0, rule), 2.0)
+    assert state.step == pytest.approx(0.001 * 1.02)
+    assert state.multiplier == pytest.approx(0.001 * 1.02 * 2.0 / 2.0**2)
+    state = rules.update(rule, state, -38.0)  # ξ = 1.8 − 3.8 = −2
+    assert state.step == pytest.approx(0.001 * 1.02 / 2.0)
+    assert (state.size, state.flips, state.age, state.longest) == (38.0, 1.0, 0.0, 1.0)
+    assert state.multiplier == pytest.approx(0.00051 + 0.00051 * (-38.0 - 40.0) / 38.0**2)
+
+
+@pytest.mark.parametrize("unit", [1e-3, 100.0])
+def test_the_default_does_not_depend_on_the_unit_of_a_constraint(unit):
+    given = np.random.default_rng(4).normal(0.3, 1.0, size=200)
+    scaled = unit * np.array(play(rules.Adaptive(), unit * given))
+    np.testing.assert_allclose(scaled, play(rules.Adaptive(), given), rtol=1e-9)
 
 
 @pytest.mark.parametrize("rule", RULES, ids=repr)
@@ -74,7 +81,7 @@ def test_floats_and_arrays_take_the_same_steps(rule):
     state = rules.init(np.zeros(3), rule)
     columns = [play(rule, given[:, j]) for j in range(3)]
     for t, row in enumerate(given):
-        state = rules.update(rule, state, row, np.zeros(3, dtype=bool))
+        state = rules.update(rule, state, row)
         np.testing.assert_allclose(state.multiplier, [column[t] for column in columns], rtol=1e-12)
 
 
@@ -87,7 +94,7 @@ def test_the_default_finds_the_multiplier_in_any_unit(scale, noise):
     for t in range(6000):
         value = x - 1.0 + noise * rng.normal()
         x -= 0.05 / scale * (2.0 * scale * (x - 2.0) + state.multiplier)
-        state = rules.update(rule, state, value, False)
+        state = rules.update(rule, state, value)
         if t >= 5000:
             tail.append((x, state.multiplier / scale))
     np.testing.assert_allclose(np.mean(tail, axis=0), [1.0, 2.0], atol=0.1)
@@ -127,7 +134,7 @@ def test_compiled_jax_takes_the_same_steps(rule):
     state, update = duals.init(), jax.jit(duals.update)
     for row in given:
         state = update(jax.numpy.asarray(row), state)
-        plain = rules.update(rule, plain, row, np.zeros(2, dtype=bool))
+        plain = rules.update(rule, plain, row)
     assert state.multiplier.dtype == np.float32
     np.testing.assert_allclose(state.multiplier, plain.multiplier, rtol=1e-3, atol=1e-6)
 

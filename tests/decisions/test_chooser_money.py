@@ -71,7 +71,7 @@ def test_a_call_that_fails_changes_neither_chooser_nor_account(ledger, tmp_path,
         choice = chooser.act([1.0], costs=[0.1, 0.1])
         write = Database.write_locked
 
-        def fail(self, statements, guarded):
+        def fail(self, statements, guarded=0):
             if any("longterm_rounds" in sql for sql, _ in statements):
                 raise DatabaseError(self.path, "full", "no space", "Free some")
             write(self, statements, guarded)

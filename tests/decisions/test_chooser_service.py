@@ -206,7 +206,7 @@ def test_a_write_that_fails_changes_nothing(call, tmp_path, monkeypatch):
         "skip": lambda: chooser.skip(one),
     }
 
-    def fail(self, statements, guarded):
+    def fail(self, statements, guarded=0):
         for sql, arguments in statements[:-1]:
             self._execute(sql, arguments)
         raise sqlite3.OperationalError("database or disk is full")
@@ -344,12 +344,11 @@ def test_open_choices_are_bounded_and_old_ones_expire():
 
 
 def test_what_cannot_be_stored_says_so(tmp_path):
-    linear = pytest.importorskip("sklearn.linear_model")
-    from longterm.decisions import PartialFit
+    class Objects(RidgeRegressor):
+        def init(self, actions, outputs):
+            return [object()]
 
-    rule = PrimalDual(
-        InverseGapWeighting(3, PartialFit(linear.SGDRegressor), sharpness=5.0), HedgeDual(), Budget(30.0, 1.0), 200
-    )
+    rule = PrimalDual(InverseGapWeighting(3, Objects(2), sharpness=5.0), HedgeDual(), Budget(30.0, 1.0), 200)
     with pytest.raises(InputError, match="primal"):
         opened(tmp_path, rule)
 

@@ -12,7 +12,6 @@ from longterm import InputError
 from longterm.decisions import (
     EXP3IX,
     Budget,
-    Chooser,
     EntropicDual,
     EuclideanDual,
     ExponentialWeights,
@@ -20,8 +19,6 @@ from longterm.decisions import (
     InverseGapWeighting,
     LinearBelief,
     LinearUCB,
-    PartialFit,
-    PrimalDual,
     RidgeRegressor,
     TableRegressor,
     ThompsonSampling,
@@ -319,25 +316,6 @@ def test_regressors_stay_below_their_energy():
     assert error <= ridge.energy(K, T)
     assert off <= table.energy(K, T)
     assert table.energy(K, T) < 0.05 * T
-
-
-@pytest.mark.slow
-def test_any_scikit_regressor_will_do():
-    linear = pytest.importorskip("sklearn.linear_model")
-    primal = InverseGapWeighting(2, PartialFit(lambda: linear.SGDRegressor(eta0=0.1)), sharpness=50.0)
-    chooser = Chooser(PrimalDual(primal, HedgeDual(), Budget(100.0, largest=1.0), 300), seed=1)
-    for t in range(300):
-        x = np.array([1.0, float(t % 2)])
-        choice = chooser.act(x, costs=[0.0, 0.25])
-        chooser.settle(choice, reward=float(choice.action == t % 2))
-    right = [
-        chooser.rule.primal.weigh(chooser.state.primal, request([0.0], np.zeros((2, 1)), [1.0, b]), None)
-        for b in (0.0, 1.0)
-    ]
-    assert right[0][0] > 0.8
-    assert right[1][1] > 0.8
-    with pytest.raises(InputError, match="no bound on its error"):
-        InverseGapWeighting(2, PartialFit(linear.SGDRegressor)).fitted(setting())
 
 
 @pytest.mark.parametrize(

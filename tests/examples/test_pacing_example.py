@@ -72,7 +72,7 @@ def test_cut_off_and_missing_files(tmp_path, monkeypatch):
 def test_a_history_file_is_checked(tmp_path):
     facts = {"price_counter_train": [0, 3, 1], "clk_train": 1, "imp_train": 4}
     history = load_history(written(tmp_path, json.dumps(facts)))
-    assert float(history.spend_rate(2.0)) == 1.25
+    assert float(history.expected_payment(2.0)) == 1.25
     assert history.mean_value == 0.25
     for bad in ("{", "[]", json.dumps({"clk_train": 1})):
         with pytest.raises(InputError, match="price_counter_train"):

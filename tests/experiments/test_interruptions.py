@@ -165,31 +165,18 @@ def test_errors_can_be_pickled():
 
 @pytest.mark.slow
 def test_another_backend_by_registering_it(whole, tmp_path):
-    backend = Backend("mine", 1, None, "small_experiment:register_mine")
+    backend = Backend("mine", 1, "small_experiment:register_mine")
     quietly(SMALL, tmp_path / "folder", backend)
     assert files(tmp_path / "folder") == files(whole[0])
 
 
 def test_unknown_backends_are_refused(tmp_path):
     for backend, match in (
-        (Backend("nothing"), "not known to joblib"),
-        (Backend(scheduler="tcp://127.0.0.1:1"), "means nothing to 'loky'"),
-        (Backend("dask"), "scheduler: is missing"),
+        (Backend("nothing"), "backend: 'nothing' cannot be used .* Choose loky, or register another"),
         (Backend("mine", register="no_such_module:function"), "cannot be imported"),
     ):
         with pytest.raises(InputError, match=match):
             quietly(SMALL, tmp_path / "folder", backend)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("default")  # a cluster that closes warns of its own sockets
-@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.cross)])
-def test_a_dask_cluster_gives_the_same(whole, tmp_path, workers):
-    distributed = pytest.importorskip("distributed", reason="a cluster needs distributed")
-    many = {"n_workers": workers, "threads_per_worker": 1, "processes": True}
-    with distributed.LocalCluster(**many, dashboard_address=None) as cluster:
-        quietly(SMALL, tmp_path / "folder", Backend("dask", scheduler=cluster.scheduler_address))
-    assert files(tmp_path / "folder") == files(whole[0])
 
 
 @pytest.mark.slow

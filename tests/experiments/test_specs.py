@@ -129,7 +129,7 @@ CHANGES = {
         "learners": [{"learner": "aogd", "steps": ["convex", "concave"]}]
     },
     "learners: [] is no list of values": {"learners": [{"learner": "aogd", "beta": []}]},
-    "learners.role: 'best' is not known": {"learners": [{"learner": "aogd", "role": "best"}]},
+    'learners.role: \'best\' is not one of "paper", "fair", "own"': {"learners": [{"learner": "aogd", "role": "best"}]},
     "learners.read_off: 'loss' is no measure": {"learners": [{"learner": "aogd", "read_off": {"loss": 3.0}}]},
     "two curves would be called 'a-ogd'": {"learners": [{"learner": "aogd"}, {"learner": "aogd"}]},
     "'comparator' cannot be used": {"learners": [{"learner": "aogd", "name": "Comparator"}]},
@@ -143,7 +143,7 @@ CHANGES = {
     "problem.size: True is not a whole number": {"problem": {"name": "doubly_stochastic", "size": True}},
     "record: 1 is too few": {"record": 1},
     "record: 2.5 is not a whole number": {"record": 2.5},
-    "engine: 'torch' is not known": {"engine": "torch"},
+    'engine: \'torch\' is not one of "auto", "numpy", "jax"': {"engine": "torch"},
     "seeds: [1, 1] has a seed twice": {"seeds": [1, 1]},
     "seeds: 0 is not a whole number of at least 1": {"seeds": 0},
     "name: 3 is not text": {"name": 3},

@@ -179,7 +179,6 @@ def test_an_empty_block_changes_nothing():
         ({"budget": 1e300}, "budget"),
         ({"constants": {"feature_norm": 1.0, "G": 2.0}}, "constants"),
         ({"constants": {"feature_norm": -1.0}}, "feature_norm"),
-        ({"rule": "mahdavi"}, "constants"),
         ({"loss": "huber", "loss_parameter": 0.0}, "loss_parameter"),
         ({"loss": "quantile", "loss_parameter": 1.0}, "loss_parameter"),
         ({"loss": "squared", "constants": {"feature_norm": 1.0}}, "constants"),

@@ -33,10 +33,7 @@ FITTED = {
     "two": (BudgetLinearClassifier(random_state=0, class_weight={"yes": 2.0, "no": 1.0}), TWO),
     "three": (BudgetLinearClassifier(3.0, rule="penalised-ftrl", random_state=0), THREE),
     "targets": (BudgetLinearRegressor(random_state=0), TARGETS),
-    "given constants": (
-        BudgetLinearRegressor(9.0, rule="a-ogd", constants={"feature_norm": 5.0, "label_bound": 70.0}, random_state=0),
-        TARGETS,
-    ),
+    "one scale": (BudgetLinearRegressor(9.0, rule="a-ogd", random_state=0), TARGETS),
     "path": (BudgetPathClassifier(3, random_state=0, n_jobs=1), THREE),
     "path of targets": (BudgetPathRegressor([0.1, 10.0], random_state=0, n_jobs=1), TARGETS),
 }
@@ -126,7 +123,7 @@ def array(key, value):
 FORGERIES = {
     "a parameter too many": put("parameters", {"budget": 1.0, "__class__": "os.system"}),
     "a parameter of no kind": put("parameters", {"budget": {"call": ["os.system", "true"]}}),
-    "a parameter within": put("parameters", {"constants": {"pairs": [["a", {"list": []}]]}}),
+    "a parameter within": put("parameters", {"class_weight": {"pairs": [["a", {"list": []}]]}}),
     "a model that is none": put("parameters", {"predict_with": "__dict__"}),
     "classes of another kind": put("classes", {"dtype": "<M8[s]", "values": [1, 2, 3]}),
     "classes of a long text": put("classes", {"dtype": "<U999999999", "values": ["a", "b", "c"]}),

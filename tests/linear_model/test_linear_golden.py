@@ -15,12 +15,10 @@ from longterm.linear_model import _memory as memory
 from longterm.storage.snapshot import read_snapshot
 
 GOLDEN = Path(__file__).parent / "golden"
-GIVEN = {"feature_norm": 5.0, "rounds": 1000}
 LEARNERS = {
     "a-ftrl_dense": {"scales": "one"},
     "a-ftrl_sparse": {"scales": "one", "sparse": True},
     "a-ogd_dense": {"rule": "a-ogd"},
-    "mahdavi_dense": {"rule": "mahdavi", "constants": GIVEN},
     "penalised-ftrl_dense": {"rule": "penalised-ftrl", "scales": "one"},
     "mixed_a-ftrl_dense": {},
     "mixed_a-ftrl_sparse": {"sparse": True},

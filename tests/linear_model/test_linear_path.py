@@ -88,21 +88,6 @@ def test_standard_errors_come_from_whole_batches():
     np.testing.assert_allclose(scores.means(), losses.mean(axis=0), rtol=1e-12)
 
 
-def test_rows_that_are_not_scored():
-    X, y = rows(n=1000, d=6)
-    path = BudgetPath(6, [0.5, 1.0, 2.0]).learn(X, y)
-    before = [(point.loss, point.standard_error) for point in path.points]
-    path.learn(X, y, scored=False)
-    assert [(point.loss, point.standard_error) for point in path.points] == before
-    assert path.learners[0].rounds == 2000
-    path.learn(X, y)
-    single, sums = BudgetLinearLearner(6, 2.0), []
-    for _ in range(3):
-        single.learn(X, y)
-        sums.append(single.cumulative_loss)
-    np.testing.assert_allclose(path.points[2].loss, (sums[2] - sums[1] + sums[0]) / 2000, rtol=1e-12)
-
-
 def test_choices():
     X, y = rows(n=6000)
     path = BudgetPath(23, budgets_for(X, y, 12)).learn(X, y)

@@ -1,4 +1,4 @@
-"""From the same state one round is the reference learner's; split, sparse, refused and badly scaled rows; traces."""
+"""From the same state one round is the reference learner's; split, sparse, refused and badly scaled rows."""
 
 import numpy as np
 import pytest
@@ -77,31 +77,14 @@ def some_rows(n=200, d=13, dtype=np.float64):
 @pytest.mark.parametrize("online", [False, True])
 def test_split_is_whole_bit_for_bit_in_any_order(rule, online):
     rows, labels, weights = some_rows()
-    order, record = np.random.default_rng(0).integers(len(rows), size=500), [1, 77, 78, 300, 500]
-    whole, parts, traced = (plain_learner(rule, online=online, intercept_bound=0.5) for _ in range(3))
+    order = np.random.default_rng(0).integers(len(rows), size=500)
+    whole, parts = (plain_learner(rule, online=online, intercept_bound=0.5) for _ in range(2))
     margins = whole.learn(rows, labels, weights, order=order)
-    trace = traced.learn(rows, labels, weights, order=order, record=record)
     cuts = ((0, 1), (1, 77), (77, 78), (78, 450), (450, 500))
     pieces = [parts.learn(rows, labels, weights, order=order[a:b]) for a, b in cuts]
     same(parts, whole)
-    same(traced, whole)
     np.testing.assert_array_equal(np.concatenate(pieces), margins)
-    again = plain_learner(rule, online=online, intercept_bound=0.5)
-    pieces = [again.learn(rows, labels, weights, order=order[a:b], record=record) for a, b in cuts]
-    np.testing.assert_array_equal(np.concatenate(pieces), trace)
     assert whole.hard_violation > 0
-
-
-@pytest.mark.parametrize("of", ["a-ogd", "a-ftrl", "penalised-ftrl", "sparse a-ftrl"])
-def test_a_trace_has_the_sums_with_its_round_and_the_decision_before_it(of):
-    X, y = rows_and_labels()
-    traced, alone = (learner_for(of.removeprefix("sparse "), sparse=of.startswith("sparse")) for _ in range(2))
-    for t, line in enumerate(traced.learn(X, y, record=range(1, len(y) + 1)), start=1):
-        assert line["round"] == t
-        assert line["nonzeros"] == alone.nonzeros
-        assert line["multiplier"] == alone.multiplier
-        alone.step_dense(X[t - 1], y[t - 1])
-        assert tuple(line[["loss", "signed_violation", "hard_violation", "squared_violation"]]) == tuple(sums_of(alone))
 
 
 @pytest.mark.slow

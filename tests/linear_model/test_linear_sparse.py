@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from linear_learners import learner_with, put, require_sound, sparse_rows
+from linear_learners import learner_with, put, require_sound, sparse_rows, trace_of
 from longterm import Problem, observe
 from longterm.constraints import ElasticNetBudget
 from longterm.learners import AFTRL, GivenScale, Multiplier
@@ -142,7 +142,7 @@ def test_whole_runs_are_the_reference_learners(loss):
     learner = AFTRL.for_problem(problem, theta_0=problem.constants.constraint_bound)
     given = Parameters(0.2, 1.0, 1.0, B.radius, loss=loss, step=learner.scale.step, theta_0=learner.dual.theta_0)
     ours, traced = (learner_with("a-ftrl", given, d, sparse=True) for _ in range(2))
-    margins, trace = ours.learn(rows, labels), traced.learn(rows, labels, record=range(1, n + 1))
+    margins, trace = ours.learn(rows, labels), trace_of(traced, rows, labels)
     state, sums, nonzeros = learner.init(), np.zeros(2), []
     for t in range(n):
         x = learner.ask(state)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from linear_learners import as_if_drawn, learner_with, put, require_sound, same, sparse_rows
+from linear_learners import as_if_drawn, learner_with, put, require_sound, same, sparse_rows, trace_of
 from longterm import InputError
 from longterm.linear_model.kernels import heap
 from longterm.linear_model.kernels.heap import PERIOD, SLACK
@@ -123,8 +123,8 @@ def test_a_feature_a_million_times_larger():
     rows = sparse_rows(rng, n, d, 0.1)
     rows.data[rows.indices == 3] *= 1e6
     learner = sparse_learner(d)
-    trace = learner.learn(rows, labels_of(rng, n), record=range(1, n + 1))
-    assert all(np.all(np.isfinite(trace[name])) for name in trace.dtype.names)
+    trace = trace_of(learner, rows, labels_of(rng, n))
+    assert all(np.all(np.isfinite(column)) for column in trace.values())
     require_sound(learner)
 
 
@@ -136,26 +136,23 @@ def test_split_rows_are_whole_rows_bit_for_bit(online):
     rng = np.random.default_rng(2)
     d, n = 200, 3000
     rows, labels, weights = sparse_rows(rng, n, d), labels_of(rng, n), rng.uniform(0, 2, n)
-    whole, split, single, traced = (
+    whole, split, single = (
         put(
             sparse_learner(d, 0.5, 0.01, step=0.0 if online else 0.3, intercept_bound=1.0),
             np.zeros(d),
             round=PERIOD - 1000,  # the sums are made anew on the way
         )
-        for _ in range(4)
+        for _ in range(3)
     )
     margins = whole.learn(rows, labels, weights)
-    trace = traced.learn(rows, labels, weights, record=range(PERIOD))
-    assert np.array_equal(trace["round"], np.arange(PERIOD - 1000, PERIOD))
     parts = []
     for i, j in pairwise([0, 1, 2, 700, 999, 1000, 1001, 2500, n]):
         parts.append(split.learn(rows[i:j], labels[i:j], weights[i:j]))
         constants = split._state.parameters.copy()
         split = pickle.loads(pickle.dumps(as_if_drawn(split)))
         split._state.parameters[...], split._until_drawn = constants, 10**9
-    as_if_drawn(whole), as_if_drawn(traced)
+    as_if_drawn(whole)
     same(whole, split)
-    same(whole, traced)
     assert np.concatenate(parts).tobytes() == margins.tobytes()
     for k in range(n):
         i, j = rows.indptr[k : k + 2]

@@ -13,15 +13,14 @@ from linear_learners import learner_for, rows_and_labels, same, step_all
 from longterm import AOGD, Problem, observe
 from longterm.constraints import ElasticNetBudget, OnFirst
 from longterm.errors import SnapshotError
-from longterm.learners import AFTRL, AdaGradAOGD, AdaptiveAFTRL, AdaptivePenalisedFTRL, MahdaviOGD, PenalisedFTRL
+from longterm.learners import AFTRL, AdaGradAOGD, AdaptiveAFTRL, AdaptivePenalisedFTRL, PenalisedFTRL
 from longterm.linear_model import BudgetLinearLearner
 from longterm.linear_model._average import Average
 from longterm.linear_model._settings import Settings
 from longterm.losses import LeastSquares, Logistic
 from longterm.sets import Box, Product
 
-RULES = ("a-ftrl", "a-ogd", "penalised-ftrl", "mahdavi")
-ONLINE = RULES[:3]
+RULES = ("a-ftrl", "a-ogd", "penalised-ftrl")
 
 
 # --- rows, blocks, splits -------------------------------------------------------------------------------------
@@ -76,17 +75,6 @@ def test_an_order_is_the_rows_in_that_order():
     same(one, other)
 
 
-def test_a_trace_at_chosen_rounds():
-    X, y = rows_and_labels()
-    learner, alone = learner_for("a-ftrl"), learner_for("a-ftrl")
-    learner.learn(X[:100], y[:100])
-    trace = learner.learn(X[100:], y[100:], record=[50, 101, 250])
-    assert trace["round"].tolist() == [101, 250]
-    alone.learn(X[:250], y[:250])
-    assert trace["loss"][1] == alone.cumulative_loss
-    assert trace["hard_violation"][1] == alone.hard_violation
-
-
 # --- constants ------------------------------------------------------------------------------------------------
 
 
@@ -99,7 +87,7 @@ def reference_problem(loss, r):
 
 @pytest.mark.parametrize("loss", ["logistic", "squared"])
 def test_constants_are_those_of_the_reference_learners(loss):
-    problem, given = reference_problem(loss, 1.5), {"feature_norm": 3.0, "label_bound": 4.0, "rounds": 5000}
+    problem, given = reference_problem(loss, 1.5), {"feature_norm": 3.0, "label_bound": 4.0}
 
     def parameters(rule, constants):
         return Settings(5, 2.0, 0.8, 1.3, loss, None, rule, 1.5, given=constants).parameters()
@@ -110,9 +98,6 @@ def test_constants_are_those_of_the_reference_learners(loss):
     assert (made.step, made.weight_0) == (pytest.approx(penalised.scale.step), pytest.approx(penalised.dual.w_0))
     steps, made = AOGD.for_problem(problem).schedule.at(np.asarray(1), np.zeros(1)), parameters("a-ogd", given)
     assert (made.step, made.theta_0) == (pytest.approx(float(steps.eta)), pytest.approx(float(steps.theta)))
-    constant, made = MahdaviOGD.for_problem(problem, horizon=5000).schedule, parameters("mahdavi", given)
-    wanted = [pytest.approx(float(number)) for number in (constant.eta, constant.theta, constant.mu)]
-    assert [made.step, made.theta_0, made.mu] == wanted
     g = ElasticNetBudget(5, 2.0, l1=0.8, l2=1.3)  # found online, the intercept is a learner of its own
     alone = Problem(g.enclosing_ball(), Logistic(5, 3.0), g)
     assert parameters("a-ftrl", None).theta_0 == pytest.approx(AdaptiveAFTRL.for_problem(alone).dual.theta_0)
@@ -248,7 +233,7 @@ def test_the_bound_holds_while_the_interval_is_widened(seed, loss, rule, growth,
 # --- badly scaled streams -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("rule", ONLINE)
+@pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "squared", "quantile"])
 def test_badly_scaled_rows_overflow_nothing(rule, loss):
     X, y = rows_and_labels(n=2000, regression=loss in ("squared", "quantile"))

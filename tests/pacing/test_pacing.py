@@ -92,7 +92,7 @@ def test_a_plan_ignores_poor_requests_and_an_even_one_does_not():
     values = 0.01 * np.where(np.arange(T) < 0.4 * T, 0.6, 1.0)
     log = Auctions(values, rng.choice(HISTORY.prices, T, p=HISTORY.counts / HISTORY.counts.sum()))
     start = 0.01 / 30.0  # the mean request bids 30
-    budget = float(np.sum(HISTORY.spend_rate(values / start)))  # so this is the right price
+    budget = float(np.sum(HISTORY.expected_payment(values / start)))  # so this is the right price
     planned = play(PlannedMirrorDescent(budget, T, 5e-5, start, HISTORY, history_days=100.0), log)
     even = play(DualMirrorDescent(budget, T, 5e-5, start), log)
     best = best_in_hindsight(log.values, log.prices, budget).objective
@@ -321,7 +321,7 @@ def test_a_floor_asked_for_with_its_margin_is_met_and_costs_profit():
 
 def test_history_by_hand():
     history = PriceHistory([10.0, 20.0, 40.0], [5, 3, 2], mean_value=0.004)
-    assert history.spend_rate(np.array([9.0, 10.0, 39.0, 40.0])) == pytest.approx([0.0, 5.0, 11.0, 19.0])
+    assert history.expected_payment(np.array([9.0, 10.0, 39.0, 40.0])) == pytest.approx([0.0, 5.0, 11.0, 19.0])
     assert history.deviation(20.0) == pytest.approx(np.sqrt(0.5 * 100 + 0.3 * 400 - 11**2))
     assert history.bid_for(np.array([1.0, 5.0, 5.1, 99.0])).tolist() == [10.0, 10.0, 20.0, 40.0]
     pacer = DualMirrorDescent.calibrated(1100.0, 100, history, trust=0.5)

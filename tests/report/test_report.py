@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 
 from longterm.errors import InputError
+from longterm.experiments.remarks import remarks_on
 from longterm.experiments.result import MEASURES
 from longterm.report import write_figures, write_page
-from longterm.report.experiment import certificate, chart_data
+from longterm.report.experiment import chart_data
 from longterm.report.figures import draw_linear, draw_log_log
 from longterm.report.names import problem_facts
 from longterm.report.scales import last_decade_slope, panels
@@ -334,11 +335,10 @@ def test_the_page_has_remarks_commands_and_facts(written):
 
 def test_the_certificate_describes_the_gap():
     result = dsm(*SMALL)
-    assert "closed form" in certificate(result)
+    assert "closed form" in remarks_on(result, {})[-1].text
     half = dataclasses.replace(result, certified_gap=result.certified_gap + 5e-7)
-    assert "5e−07 of itself above the minimum, within" in certificate(half)
-    assert "above the minimum, outside" in certificate(dataclasses.replace(half, certified_gap=half.certified_gap * 10))
-    assert "no certificate" in certificate(hostile())
+    assert "the relative gap is at most 5e-07. The true regret exceeds" in remarks_on(half, {})[-1].text
+    assert "no certificate" in remarks_on(hostile(), {})[-1].text
 
 
 def test_a_page_without_results_is_refused(tmp_path):

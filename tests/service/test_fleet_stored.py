@@ -71,7 +71,7 @@ def test_a_refused_or_failed_call_changes_nothing(tmp_path, monkeypatch):
             fleet.tell(told(2, 2), [50, 50])
         write = Database.write_locked
 
-        def fail(self, statements, guarded):
+        def fail(self, statements, guarded=0):
             write(self, statements, guarded)
             raise DatabaseError(self.path, "full", "no space", "Free some")
 

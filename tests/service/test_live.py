@@ -62,7 +62,7 @@ def test_without_delay_it_is_the_loop_bit_for_bit(game):
     for i in range(40):
         loss, constraint = [a[i] for a in block.loss], [a[i] for a in block.constraint]
         learner.tell(learner.ask(), loss_parameters=loss, constraint_parameters=constraint)
-    states = [state_leaves(state).values() for state in (learner._replica.copy.state, trace.state)]
+    states = [state_leaves(state).values() for state in (learner._replica.copy.state.state, trace.state)]
     for mine, theirs in zip(*states, strict=True):
         np.testing.assert_array_equal(mine, theirs)
     state = learner.state
@@ -201,7 +201,7 @@ def test_what_is_remembered_of_tokens_is_bounded():
         token = learner.ask()
         if t % 3:
             learner.tell(token, loss_parameters=TARGET)
-    assert len(learner._replica.copy.closed) <= 11
+    assert len(learner._replica.copy.history) <= 11
     assert len(learner._replica.copy.open) <= 11
 
 

@@ -38,6 +38,7 @@ from longterm.decisions import (
 from longterm.errors import BrokenBoundWarning, DatabaseError, HorizonWarning, LongtermError
 from longterm.learners import AdaptiveAFTRL
 from longterm.problems import two_dimensional
+from longterm.storage.small_copy import RECENT
 
 PROBLEM = two_dimensional()
 CALLS = 100
@@ -172,9 +173,13 @@ def forge(rng, path):
     try:
         how = rng.random()
         if how < 0.45:
-            ((state,),) = connection.execute("SELECT state FROM longterm_objects").fetchall()
-            body = change_header(rng, state[:-4]) if rng.random() < 0.2 else change_bytes(rng, state[:-4])
-            state = body + struct.pack("<I", zlib.crc32(body))
+            ((kind, state),) = connection.execute("SELECT kind, state FROM longterm_objects").fetchall()
+            end = 0 if kind == "chooser" else 8 * RECENT  # the last rounds that were touched are behind the checksum
+            whole, recent = state[: len(state) - end - 4], state[len(state) - end :]
+            body = change_header(rng, whole) if rng.random() < 0.2 else change_bytes(rng, whole)
+            if end and rng.random() < 0.1:
+                recent = change_bytes(rng, recent)
+            state = body + struct.pack("<I", zlib.crc32(body)) + recent
             connection.execute("UPDATE longterm_objects SET state = ?", (state,))
         elif how < 0.8:
             table = ["longterm_rounds", "longterm_parts"][int(rng.random() < 0.3)]

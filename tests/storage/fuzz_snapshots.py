@@ -58,8 +58,6 @@ class Linear:
 
     def __init__(self, rule, d, sparse=False, regression=False, **more):
         self.regression = regression
-        if rule == "mahdavi":
-            more["constants"] = {"feature_norm": 9.0, "rounds": 3000}
         self.loss = "squared" if regression else "logistic"
         self.fresh = lambda: BudgetLinearLearner(d, 1.0, rule=rule, sparse=sparse, loss=self.loss, **more)
         self.X, self.y = rows(d, regression)
@@ -156,7 +154,7 @@ KINDS = {
     "a-ftrl, regression": Linear("a-ftrl", 5, regression=True, scales="one"),
     "a-ogd": Linear("a-ogd", 6),
     "penalised-ftrl": Linear("penalised-ftrl", 6, scales="one"),
-    "mahdavi": Linear("mahdavi", 6),
+    "given constants": Linear("a-ogd", 6, constants={"feature_norm": 9.0}),
     "sparse": Linear("a-ftrl", 40, sparse=True, scales="one"),
     "sparse, regression": Linear("a-ftrl", 12, sparse=True, regression=True, scales="one"),
     "mixed": Linear("a-ftrl", 6, scales="mixed"),

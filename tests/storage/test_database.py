@@ -12,7 +12,10 @@ import pytest
 from live_plan import PROBLEM, learner, start
 from longterm import LiveLearner
 from longterm.errors import DatabaseError, InputError
+from longterm.pacing import DualMirrorDescent, LivePacer
+from longterm.service import LiveIntervals
 from longterm.storage import database as databases
+from longterm.storage.contents import describe
 from longterm.storage.database import Database
 
 TARGET = [np.array([0.3, -0.2])]
@@ -179,7 +182,6 @@ def test_psycopg_is_optional():
 def test_the_contents_are_described_without_the_learners(tmp_path):
     from longterm import Ledger
     from longterm.decisions import EXP3IX, Budget, Chooser, HedgeDual, PrimalDual
-    from longterm.storage.contents import describe
 
     with start(tmp_path) as live:
         live.tell(live.ask(), loss_parameters=TARGET)
@@ -213,3 +215,12 @@ def test_the_command_state_show(tmp_path, capsys):
     head, row = capsys.readouterr().out.splitlines()
     assert head.split()[:4] == ["name", "kind", "rounds", "open"]
     assert row.split()[:5] == ["learner", "live", "learner", "1", "1"]
+
+
+def test_a_database_with_a_pacer_and_intervals_is_described(tmp_path):
+    path = tmp_path / "service.db"
+    rule = DualMirrorDescent(budget=10.0, horizon=2, step=0.1, start=0.5, mirror="euclidean")
+    with LivePacer.open(path, rule) as pacer, LiveIntervals.open(path) as intervals:
+        pacer.bid(4.0)
+        intervals.ask(3.0)
+    assert [(one.kind, one.open) for one in describe(path)] == [("live intervals", 1), ("live pacer", 1)]

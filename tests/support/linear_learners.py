@@ -28,13 +28,11 @@ def sparse_rows(rng, n, d, density=0.05, dtype=np.float64):
 
 
 def learner_for(rule, d=7, **more):
-    if rule == "mahdavi":
-        more |= {"constants": {"feature_norm": 8.0, "rounds": 3000, "label_bound": 5.0}}
     return BudgetLinearLearner(d, 1.0, rule=rule, **more)
 
 
 def learner_with(rule, parameters, dimension, sparse=False):
-    """A learner that plays with just these constants; "mahdavi" is "a-ogd" with mu > 0."""
+    """A learner that plays with just these constants."""
     p = parameters
     learner = BudgetLinearLearner(
         dimension,
@@ -86,6 +84,16 @@ def step_all(learner, X, y, weights=None):
             for i, (u, label) in enumerate(zip(X, y, strict=True))
         ]
     )
+
+
+def trace_of(learner, X, y):
+    """Learn row by row. Return the non-zeros and the multiplier before each row, and the sums after it, as columns."""
+    lines = []
+    for t in range(len(y)):
+        before = learner.nonzeros, learner.multiplier
+        learner.learn(X[t : t + 1], y[t : t + 1])
+        lines.append((*before, learner.cumulative_loss, learner.signed_violation))
+    return dict(zip(("nonzeros", "multiplier", "loss", "signed_violation"), np.array(lines).T, strict=True))
 
 
 def require_sound(learner, drift=1e-300):

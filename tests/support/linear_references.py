@@ -10,16 +10,16 @@ import numpy as np
 from linear_learners import learner_with, put
 from longterm import AOGD, Problem, observe
 from longterm.constraints import Constraint, ElasticNetBudget, OnFirst
-from longterm.learners import AFTRL, GivenScale, GrowingPenalty, MahdaviOGD, Multiplier, PenalisedFTRL
+from longterm.learners import AFTRL, GivenScale, GrowingPenalty, Multiplier, PenalisedFTRL
 from longterm.learners.base import DualState
 from longterm.linear_model import BudgetLinearLearner
 from longterm.linear_model.kernels.layout import Parameters
 from longterm.linear_model.kernels.losses import CODES, OF_TWO_CLASSES
 from longterm.losses import Hinge, Huber, LeastSquares, Logistic, Loss, Quantile, SquaredHinge
 from longterm.sets import Box, Product, Set
-from longterm.theory.schedules import ConstantSchedule, ConvexSchedule
+from longterm.theory.schedules import ConvexSchedule
 
-KINDS = ("a-ogd", "mahdavi", "a-ftrl", "penalised-ftrl")
+KINDS = ("a-ogd", "a-ftrl", "penalised-ftrl")
 
 
 def reference_loss(name: str, dimension: int, parameter: float) -> Loss:
@@ -100,10 +100,6 @@ def _learner(kind: str, problem: Problem, base: Parameters, rng: np.random.Gener
     if kind == "a-ogd":
         schedule = ConvexSchedule(diameter=1.0, gradient_bound=1 / (2 * step), beta=base.beta)
         return "a-ogd", AOGD(over, schedule), replace(base, step=step, theta_0=3 / (2 * step))
-    if kind == "mahdavi":
-        steps = ConstantSchedule(theta=theta, eta=step / 10, mu=step / 5)
-        learner = MahdaviOGD(over, steps)
-        return "a-ogd", learner, replace(base, step=step / 10, theta_0=theta, mu=step / 5)
     if kind == "a-ftrl":
         learner = AFTRL(prox, GivenScale(step), Multiplier(theta, base.beta))
         return "a-ftrl", learner, replace(base, step=step, theta_0=theta)

@@ -70,9 +70,10 @@ def image(live: LiveLearner) -> bytes:
     """Return the whole state as bytes, except for epochs and times."""
     _ = live.state
     copy = live._replica.copy
-    arrays = {**state_arrays(copy.state), **{name: np.asarray(value) for name, value in copy.sums._asdict().items()}}
-    arrays |= {f"open.{number}": found.x for number, found in copy.open.items()}
-    return pack({"counters": copy.counters, "asked": copy.asked}, arrays)
+    state, sums, counters = copy.state
+    arrays = {**state_arrays(state), **{name: np.asarray(value) for name, value in sums._asdict().items()}}
+    arrays |= {f"open.{number}": found.content for number, found in copy.open.items()}
+    return pack({"counters": counters, "asked": copy.asked}, arrays)
 
 
 def undisturbed(steps: int) -> list[bytes]:

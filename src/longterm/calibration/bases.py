@@ -1,6 +1,6 @@
 """Bases: predictions of the score's quantile, to which a correction is added.
 
-A base proposes a quantile b and a scale σ > 0 from the scores seen so far. Coverage does not depend on it: Theorem 1
+A base predicts a quantile b and a scale σ > 0 from the scores seen so far. Coverage does not depend on it: Theorem 1
 holds for any numbers chosen before the score. A sharper base gives narrower intervals.
 """
 
@@ -9,13 +9,32 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
+
 from longterm import _validate as validate
-from longterm._arrays import Array, namespace
+from longterm._arrays import Array, clamp_min, namespace
 from longterm._display import ReprMixin
 
 
+def select(condition: Array, one: Array, other: Array) -> Array:
+    """Return `one` where the condition holds, else `other`. A single NumPy condition needs no array operation."""
+    if isinstance(condition, np.bool_):
+        return one if condition else other
+    return namespace(condition).where(condition, one, other)
+
+
+def clamp_max(values: Array, most: Any) -> Array:
+    """Return min(values, most)."""
+    return -clamp_min(-values, -most)
+
+
+def pinball(error: Array, miss_rate: Array) -> Array:
+    """Return the pinball loss of score − prediction at the quantile 1 − α."""
+    return clamp_min((1.0 - miss_rate) * error, -miss_rate * error)
+
+
 class Prediction(NamedTuple):
-    """Predictions of a base for one round: base b, scale σ, and what its experts predicted (..., K)."""
+    """Predictions for one round: base b, scale σ, and those of the experts (..., K)."""
 
     base: Array
     scale: Array
@@ -23,14 +42,15 @@ class Prediction(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """Data of one round: the score, 1{miss} − α, the groups, α, and 1 or 0 (no score was told before the ask).
+    """Data of one round: score, 1{miss} − α, groups, their number, and α.
 
-    `current` is True if the state is known to be the state of the ask.
+    `started` is 0 if no score was known at the ask, else 1. `current` is True if the state is that of the ask.
     """
 
     score: Array
     residual: Array
     groups: Array
+    active: Array
     miss_rate: Array
     started: Array
     current: bool
@@ -69,31 +89,27 @@ class Tracker(ReprMixin):
         η, in units of the score.
     steps : {"constant", "decaying", "scale-free"}
         η; η t^{−0.6} (Angelopoulos, Barber, Bates 2024); or η/√(Σ residual²) (SF-OGD).
-    start : float
-        The first threshold.
     """
 
     step: float = 0.1
     steps: Literal["constant", "decaying", "scale-free"] = "constant"
-    start: float = 0.0
 
     def __post_init__(self) -> None:
         validate.validate_fields(self, validate.positive_scalar, "step")
 
     def init(self, shape: tuple[int, ...], groups: int, xp: Any, dtype: Any) -> TrackerState:
         zero = xp.zeros(shape, dtype=dtype)
-        return TrackerState(zero + self.start, zero, zero, zero + self.step)
+        return TrackerState(zero, zero, zero, zero + self.step)
 
     def predict(self, state: TrackerState, groups: Array) -> Prediction:
         b = state.threshold
         return Prediction(b, namespace(b).ones_like(b), b[..., None])
 
     def update(self, state: TrackerState, prediction: Prediction, outcome: Outcome) -> TrackerState:
-        xp = namespace(state.threshold)
         rounds, squares = state.rounds + 1.0, state.squares + outcome.residual**2
         step = state.step
         if self.steps == "decaying":
             step = self.step * rounds**-0.6
         elif self.steps == "scale-free":
-            step = self.step / xp.sqrt(xp.where(squares > 0.0, squares, 1.0))
+            step = self.step / select(squares > 0.0, squares, 1.0 + squares) ** 0.5
         return TrackerState(state.threshold + step * outcome.residual, squares, rounds, step)

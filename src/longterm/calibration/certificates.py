@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from longterm._arrays import Array, namespace
 from longterm.calibration.bases import Tracker, TrackerState
-from longterm.calibration.corrections import LARGEST_LOG_WEALTH, WITH_BETS, Correction, Counts, Linear, LinearAndBets
+from longterm.calibration.corrections import LARGEST_LOG_WEALTH, Correction, Counts, Linear
 
 _CLIPPED = math.exp(LARGEST_LOG_WEALTH - 20.0)
 """A potential this large was computed with clipped bets, so nothing is known."""
@@ -16,16 +16,9 @@ _CLIPPED = math.exp(LARGEST_LOG_WEALTH - 20.0)
 class Evidence(NamedTuple):
     """Sums from which the certificate is computed.
 
-    Attributes
-    ----------
-    lowest, highest : array (...)
-        min and max over 0 and the rounds told: of f⁻¹(z) for corrections with an inverse, of the score for trackers.
-    loss : array (...)
-        L: Σ pinball(z) + (r·(correction at the tell − correction at the ask))₊, for the other corrections.
-    squares : array (...)
-        Σ residual²·|c|/m.
-    late : array (...)
-        Most rounds told between an ask and its tell.
+    `lowest` and `highest` are over 0 and the rounds told: of f⁻¹(z) for corrections with an inverse, of the score for
+    trackers. For the others, `loss` is Σ pinball(z) + (r·(correction at the tell − correction at the ask))₊ and
+    `squares` is Σ r²·|c|/m. `late` is the most rounds told between an ask and its tell.
     """
 
     lowest: Array
@@ -36,15 +29,7 @@ class Evidence(NamedTuple):
 
 
 class Bound(NamedTuple):
-    """A certificate: the sum of residuals 1{miss} − α lies in [lower, upper] on the sequence played so far.
-
-    Parameters
-    ----------
-    lower, upper : array (..., k)
-        Limits of the sum, per group where the rule has groups.
-    theorem : str
-        Name of the theorem.
-    """
+    """A certificate: the sum of residuals 1{miss} − α of each group lies in [lower, upper], both (..., k)."""
 
     lower: Array
     upper: Array
@@ -58,59 +43,48 @@ def position_bound(evidence: Evidence, miss_rate: Array) -> Bound:
     return Bound(lower[..., None], upper[..., None], _theorem(evidence, "Theorem 1"))
 
 
-def tracker_bound(tracker: Tracker, state: TrackerState, evidence: Evidence, miss_rate: Array) -> Bound:
-    """Return Theorem 2: the range of scores and thresholds over the last step.
-
-    A scale-free step times its residual is at most η; the other steps are at most η.
-    """
-    xp = namespace(miss_rate)
-    start = tracker.start + xp.zeros_like(miss_rate)
-    steps = tracker.step * (evidence.late + 1.0)
-    below, above = (1.0, 1.0) if tracker.steps == "scale-free" else (miss_rate, 1.0 - miss_rate)
-    low, high = xp.minimum(evidence.lowest, start) - steps * below, xp.maximum(evidence.highest, start) + steps * above
-    reach = ((high - low) / state.step)[..., None]
+def tracker_bound(tracker: Tracker, state: TrackerState, evidence: Evidence) -> Bound:
+    """Return Theorem 2: the range of the scores, 0 and one move up and down, over the last step."""
+    largest_move = tracker.step * (2.0 if tracker.steps == "scale-free" else 1.0) * (evidence.late + 1.0)
+    reach = ((evidence.highest - evidence.lowest + largest_move) / state.step)[..., None]
     return Bound(-reach, reach, _theorem(evidence, "Theorem 2"))
 
 
 def group_bound(correction: Correction, counts: Counts, evidence: Evidence, miss_rate: Array) -> Bound:
     """Return Theorem 3 per group: the smaller of the limits of the linear part and of the bets."""
-    xp = namespace(miss_rate)
-    gain = correction.gain if isinstance(correction, (Linear, LinearAndBets)) else 0.0
-    bets = isinstance(correction, WITH_BETS)
-    most = counts.most_active
+    xp, gain, most = namespace(miss_rate), correction.gain, counts.most_active
     divisor = xp.ones_like(most) if isinstance(correction, Linear) and not correction.normalised else most
-    potential = (1.0 if bets else 0.0) + evidence.loss + 0.5 * gain * evidence.squares * most / divisor
+    potential = float(correction.has_bets) + evidence.loss + 0.5 * gain * evidence.squares * most / divisor
     potential = xp.where(potential < _CLIPPED, potential, xp.inf)
     reach = (xp.sqrt(2.0 * divisor / gain * potential) if gain else xp.inf + most)[..., None]
     reach = reach + xp.zeros_like(counts.rounds)
     theorem = _theorem(evidence, "Theorem 3")
-    if not bets:
+    if not correction.has_bets:
         return Bound(-reach, reach, theorem)
     rounds = xp.maximum(counts.rounds, 1.0)
     information = (xp.log(rounds.shape[-1] * potential)[..., None] + xp.log(2.0 * xp.sqrt(rounds))) / rounds
-    below, above = _kl_interval(information, miss_rate[..., None])
-    return Bound(xp.maximum(-reach, -counts.rounds * below), xp.minimum(reach, counts.rounds * above), theorem)
+    alpha = miss_rate[..., None]
+    lower = -counts.rounds * _largest_deviation(information, alpha, -1.0)
+    upper = counts.rounds * _largest_deviation(information, alpha, 1.0)
+    return Bound(xp.maximum(-reach, lower), xp.minimum(reach, upper), theorem)
 
 
 def _theorem(evidence: Evidence, on_time: str) -> str:
     return "Theorem 5" if bool(namespace(evidence.late).any(evidence.late > 0.0)) else on_time
 
 
-def _kl_interval(information: Array, alpha: Array) -> tuple[Array, Array]:
-    """Return the largest u and v with KL(α − u ‖ α) ≤ information and KL(α + v ‖ α) ≤ information, by bisection."""
+def _largest_deviation(information: Array, alpha: Array, sign: float) -> Array:
+    """Return the largest v with KL(α + sign·v ‖ α) ≤ information, by bisection from above."""
     xp = namespace(information)
 
-    def divergence(p: Array) -> Array:
-        inner = xp.where(p > 0.0, p * xp.log(xp.where(p > 0.0, p, 1.0) / alpha), 0.0)
-        rest = 1.0 - p
-        return inner + xp.where(rest > 0.0, rest * xp.log(xp.where(rest > 0.0, rest, 1.0) / (1.0 - alpha)), 0.0)
+    def divergence(p: Array, q: Array) -> Array:
+        return xp.where(p > 0.0, p * xp.log(xp.where(p > 0.0, p, 1.0) / q), 0.0)
 
-    found = []
-    for sign, edge in ((-1.0, alpha), (1.0, 1.0 - alpha)):
-        inside, outside = xp.zeros_like(information), edge + xp.zeros_like(information)
-        for _ in range(60):
-            middle = 0.5 * (inside + outside)
-            within = divergence(alpha + sign * middle) <= information
-            inside, outside = xp.where(within, middle, inside), xp.where(within, outside, middle)
-        found.append(outside)
-    return found[0], found[1]
+    inside = xp.zeros_like(information)
+    outside = inside + (alpha if sign < 0.0 else 1.0 - alpha)
+    for _ in range(60):
+        middle = 0.5 * (inside + outside)
+        p = alpha + sign * middle
+        within = divergence(p, alpha) + divergence(1.0 - p, 1.0 - alpha) <= information
+        inside, outside = xp.where(within, middle, inside), xp.where(within, outside, middle)
+    return outside

@@ -1,34 +1,29 @@
 """Corrections that turn the counts of misses into a shift x of the threshold q = b + σx.
 
-Every correction increases with the number of misses. That keeps the error bounded on every sequence.
+Every correction increases with the number of misses. That keeps the error bounded on every sequence. While labels are
+late, the default corrections react more slowly: `late` is ℓ = 1 + the number of other open rounds.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from longterm import _validate as validate
-from longterm._arrays import Array, namespace
+from longterm._arrays import Array, clamp_min, expand_last, namespace
 from longterm._display import ReprMixin
+from longterm.calibration.bases import clamp_max, select
 
 LARGEST_EXPONENT = 700.0
 LARGEST_LOG_WEALTH = 600.0
 
 
 class Counts(NamedTuple):
-    """Numbers of rounds and misses; rounds with a tie (score = threshold) are told but not counted.
+    """Numbers of rounds and misses per group; rounds with a tie (score = threshold) are told but not counted.
 
-    Attributes
-    ----------
-    told : array (...)
-    rounds, misses : array (..., k)
-        Per group.
-    log_wealth, bet : array (..., k)
-        Logarithm of the Krichevsky–Trofimov likelihood of the misses over their likelihood at the nominal rate, and
-        the next bet. Of size 0 where the correction has no bets.
-    most_active : array (...)
-        Largest number of groups that one round belonged to.
+    `log_wealth` is the logarithm of the Krichevsky–Trofimov likelihood of the misses over their likelihood at the
+    nominal rate, and `bet` the next bet; both have size 0 without bets. `most_active` is the largest number of groups
+    of one round.
     """
 
     told: Array
@@ -40,26 +35,24 @@ class Counts(NamedTuple):
 
     def excess(self, miss_rate: Array) -> Array:
         """Return misses − α·rounds per group, shape (..., k)."""
-        return self.misses - miss_rate[..., None] * self.rounds
+        return self.misses - expand_last(miss_rate) * self.rounds
 
-    def add(self, residual: Array, groups: Array, miss_rate: Array) -> Counts:
-        """Return the counts after a round with this residual (..., 1), 0 at a tie, in these groups."""
-        xp = namespace(self.rounds)
-        rounds = self.rounds + xp.where(residual != 0.0, groups, 0.0)
-        misses = self.misses + xp.where(residual > 0.0, groups, 0.0)
-        wealth, bet, most_active = self.log_wealth, self.bet, self.most_active
+    def add(self, residual: Array, groups: Array, active: Array, miss_rate: Array) -> Counts:
+        """Return the counts after a round with this residual (..., 1), 0 at a tie."""
+        none = 0.0 * groups
+        rounds = self.rounds + select(residual != 0.0, groups, none)
+        misses = self.misses + select(residual > 0.0, groups, none)
+        wealth, bet = self.log_wealth, self.bet
         if wealth.shape[-1]:
-            wealth = wealth + xp.log1p(bet * residual * groups)
+            wealth = wealth + namespace(bet).log1p(bet * (residual * groups))
             bet = next_bet(rounds, misses, miss_rate)
-        if groups.shape[-1] > 1:
-            most_active = xp.maximum(most_active, count_active(groups))
-        return Counts(self.told + 1.0, rounds, misses, wealth, bet, most_active)
+        return Counts(self.told + 1.0, rounds, misses, wealth, bet, clamp_min(self.most_active, active))
 
 
 def next_bet(rounds: Array, misses: Array, miss_rate: Array) -> Array:
     """Return β = (λ − α)/(α(1 − α)) with λ = (misses + ½)/(rounds + 1), shape (..., k)."""
-    variance = miss_rate * (1.0 - miss_rate)
-    return ((misses + 0.5) / (rounds + 1.0) - miss_rate[..., None]) / variance[..., None]
+    alpha = expand_last(miss_rate)
+    return ((misses + 0.5) / (rounds + 1.0) - alpha) / (alpha * (1.0 - alpha))
 
 
 def count_active(groups: Array) -> Array:
@@ -68,7 +61,23 @@ def count_active(groups: Array) -> Array:
 
 
 @dataclass(frozen=True, repr=False)
-class NoCorrection(ReprMixin):
+class Correction(ReprMixin):
+    """A correction without a linear part, without bets, and without an inverse, which Theorem 1 needs."""
+
+    gain = 0.0
+    has_bets = False
+    has_inverse = False
+
+    def __call__(self, counts: Counts, groups: Array, miss_rate: Array, late: Array) -> Array:
+        """Return the shift x of a round of these groups."""
+        raise NotImplementedError
+
+    def inverse(self, z: Array, told: Array, late: Array) -> Array:
+        """Return the excess at which the correction of one group equals z, in a round asked after `told` scores."""
+        raise NotImplementedError
+
+
+class NoCorrection(Correction):
     """The zero correction: the threshold is the base alone."""
 
     def __call__(self, counts: Counts, groups: Array, miss_rate: Array, late: Array) -> Array:
@@ -76,33 +85,28 @@ class NoCorrection(ReprMixin):
 
 
 @dataclass(frozen=True, repr=False)
-class _WithGain(ReprMixin):
-    """A correction with a gain κ."""
-
+class _WithGain(Correction):
     gain: float = 0.1
 
     def __post_init__(self) -> None:
         validate.validate_fields(self, validate.positive_scalar, "gain")
 
 
-@dataclass(frozen=True, repr=False)
 class Sinh(_WithGain):
-    """x = sinh(κE) for one group: a score a thousand scales away costs 7.6/κ misses, not 1000/κ.
+    """x = sinh(κE/ℓ^⅔) for one group, with the gain κ = 0.1.
 
-    Parameters
-    ----------
-    gain : float
-        κ. The sum of residuals stays within asinh(max |z|)/κ + 1, with z the scores in units of the scale.
+    The sum of residuals stays within asinh(max |z|)/κ + 1, with z the scores in units of the scale: a score a thousand
+    scales away costs 7.6/κ misses, not 1000/κ.
     """
 
+    has_inverse = True
+
     def __call__(self, counts: Counts, groups: Array, miss_rate: Array, late: Array) -> Array:
-        exponent = self.gain * counts.excess(miss_rate)[..., 0] / namespace(late).sqrt(late)
-        xp = namespace(exponent)
-        return xp.sinh(xp.maximum(xp.minimum(exponent, LARGEST_EXPONENT), -LARGEST_EXPONENT))
+        exponent = counts.excess(miss_rate)[..., 0] * self.gain / late ** (2.0 / 3.0)
+        return namespace(exponent).sinh(clamp_min(clamp_max(exponent, LARGEST_EXPONENT), -LARGEST_EXPONENT))
 
     def inverse(self, z: Array, told: Array, late: Array) -> Array:
-        """Return the excess at which the correction equals z."""
-        return namespace(z).asinh(z) * namespace(late).sqrt(late) / self.gain
+        return namespace(z).asinh(z) * late ** (2.0 / 3.0) / self.gain
 
 
 @dataclass(frozen=True, repr=False)
@@ -112,25 +116,24 @@ class Linear(_WithGain):
     Parameters
     ----------
     gain : float
-        κ.
+        The factor κ.
     normalised : bool
         Divide by m. GCACI does not.
     """
 
     normalised: bool = True
+    has_inverse = True
 
     def __call__(self, counts: Counts, groups: Array, miss_rate: Array, late: Array) -> Array:
-        xp = namespace(groups)
-        total = self.gain * xp.vecdot(counts.excess(miss_rate), groups)
-        return total / xp.maximum(counts.most_active, count_active(groups)) if self.normalised else total
+        total = self.gain * namespace(groups).vecdot(counts.excess(miss_rate), groups)
+        return total / clamp_min(counts.most_active, count_active(groups)) if self.normalised else total
 
     def inverse(self, z: Array, told: Array, late: Array) -> Array:
-        """Return the excess at which the correction equals z, for one group."""
         return z / self.gain
 
 
 @dataclass(frozen=True, repr=False)
-class Saturating(ReprMixin):
+class Saturating(Correction):
     """x = K tan(E ln(t + 1)/(C(t + 1))) after t rounds, the saturating integrator of conformal PID.
 
     Parameters
@@ -141,14 +144,10 @@ class Saturating(ReprMixin):
 
     gain: float = 1.0
     saturation: float = 5.0
+    has_inverse = True
 
     def __post_init__(self) -> None:
         validate.validate_fields(self, validate.positive_scalar, "gain", "saturation")
-
-    def _slope(self, told: Array) -> Array:
-        xp = namespace(told)
-        t = xp.maximum(told, 1.0) + 1.0
-        return xp.log(t) / (t * self.saturation)
 
     def __call__(self, counts: Counts, groups: Array, miss_rate: Array, late: Array) -> Array:
         xp = namespace(counts.rounds)
@@ -158,34 +157,31 @@ class Saturating(ReprMixin):
         return xp.where(inside, finite, xp.where(angle > 0.0, xp.inf, -xp.inf))
 
     def inverse(self, z: Array, told: Array, late: Array) -> Array:
-        """Return the excess at which the correction equals z in a round asked after `told` scores."""
         return namespace(z).atan(z / self.gain) / self._slope(told)
 
+    def _slope(self, told: Array) -> Array:
+        t = clamp_min(told, 1.0) + 1.0
+        return namespace(told).log(t) / (t * self.saturation)
 
-@dataclass(frozen=True, repr=False)
-class Bets(ReprMixin):
-    """x = (1/k) Σ_j c_j W_j β_j: the Krichevsky–Trofimov bettor of POGO, one per group, without a step size."""
+
+class Bets(Correction):
+    """x = (1/k) Σ_j c_j W_j^{1/ℓ} β_j: the Krichevsky–Trofimov bettor of POGO, one per group, without a step size."""
+
+    has_bets = True
 
     def __call__(self, counts: Counts, groups: Array, miss_rate: Array, late: Array) -> Array:
         xp = namespace(groups)
-        wealth = xp.exp(xp.minimum(counts.log_wealth / late[..., None], LARGEST_LOG_WEALTH))
+        wealth = xp.exp(xp.minimum(counts.log_wealth / expand_last(late), LARGEST_LOG_WEALTH))
         return xp.vecdot(groups, wealth * counts.bet) / groups.shape[-1]
 
 
-@dataclass(frozen=True, repr=False)
-class LinearAndBets(_WithGain):
-    """The sum of `Linear` and `Bets`: the linear part bounds every group, the bets help the rare ones.
+class LinearAndBets(Linear):
+    """The sum of `Linear`, divided by ℓ^¼, and `Bets`: the first bounds every group, the bets help the rare ones."""
 
-    Parameters
-    ----------
-    gain : float
-        κ of the linear part.
-    """
+    has_inverse = False
+    has_bets = True
+    _bets = Bets()
 
     def __call__(self, counts: Counts, groups: Array, miss_rate: Array, late: Array) -> Array:
-        linear = Linear(self.gain)(counts, groups, miss_rate, late) / late**0.25
-        return linear + Bets()(counts, groups, miss_rate, late)
-
-
-Correction = NoCorrection | Sinh | Linear | Saturating | Bets | LinearAndBets
-WITH_BETS: Any = (Bets, LinearAndBets)
+        linear = super().__call__(counts, groups, miss_rate, late) / late**0.25
+        return linear + self._bets(counts, groups, miss_rate, late)

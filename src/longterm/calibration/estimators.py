@@ -1,4 +1,4 @@
-"""Online conformal prediction around fitted estimators, in the words of MAPIE and scikit-learn."""
+"""Online conformal prediction around fitted estimators, with the method names of MAPIE and scikit-learn."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Groups = Sequence[Iterable[str]] | None
 
 
 class _Online(ReprMixin):
-    """The part that both estimators share: intervals, asked for and told in batches."""
+    """The part that both estimators share: intervals of batches of rows."""
 
-    def __init__(self, estimator: Any, confidence_level: float, symmetric: bool) -> None:
+    def __init__(self, estimator: Any, confidence_level: float = 0.9, *, symmetric: bool = True) -> None:
         self.estimator = estimator
         self.confidence_level = confidence_level
         self._intervals = Intervals(confidence_level, symmetric=symmetric)
@@ -45,13 +45,12 @@ class _Online(ReprMixin):
 
     def _ask(self, predictions: FloatArray, groups: Groups) -> list[Interval]:
         if groups is not None and len(groups) != len(predictions):
-            raise InputError(
-                "groups", f"has {len(groups)} entries for {len(predictions)} rows", "Give a list of names per row"
-            )
+            what = f"has {len(groups)} entries for {len(predictions)} rows"
+            raise InputError("groups", what, "Give a list of names per row")
         rows = [()] * len(predictions) if groups is None else groups
         return [self._intervals.ask(p, names) for p, names in zip(predictions.tolist(), rows, strict=True)]
 
-    def _peek(self, predictions: FloatArray, groups: Groups) -> FloatArray:
+    def _limits(self, predictions: FloatArray, groups: Groups) -> FloatArray:
         """Return the limits (n, 2) of a batch and leave no round open."""
         asked = self._ask(predictions, groups)
         for one in asked:
@@ -95,9 +94,6 @@ class OnlineConformalRegressor(_Online):
     ((5, 2, 1), True)
     """
 
-    def __init__(self, estimator: Any, confidence_level: float = 0.9, *, symmetric: bool = True) -> None:
-        super().__init__(estimator, confidence_level, symmetric)
-
     def predict(self, X: Any) -> FloatArray:
         """Return the estimator's predictions."""
         return np.asarray(self.estimator.predict(X), dtype=np.float64)
@@ -105,14 +101,10 @@ class OnlineConformalRegressor(_Online):
     def predict_interval(self, X: Any, *, groups: Groups = None) -> tuple[FloatArray, FloatArray]:
         """Return predictions (n,) and intervals (n, 2, 1) for rows whose outcomes are not known yet.
 
-        Parameters
-        ----------
-        X : array (n, d)
-        groups : sequence of n lists of names, optional
-            Groups that each row belongs to. Names may be new.
+        `groups` has a list of names per row. Names may be new.
         """
         predictions = self.predict(X)
-        return predictions, self._peek(predictions, groups)[:, :, None]
+        return predictions, self._limits(predictions, groups)[:, :, None]
 
     def update(self, X: Any, y: Any, *, groups: Groups = None) -> Self:
         """Take the outcomes of a batch; its rows count with the intervals that `predict_interval` gives them now."""
@@ -133,12 +125,12 @@ class OnlineConformalClassifier(_Online):
     """
 
     def __init__(self, estimator: Any, confidence_level: float = 0.9) -> None:
-        super().__init__(estimator, confidence_level, symmetric=True)
+        super().__init__(estimator, confidence_level)
 
     def predict_set(self, X: Any, *, groups: Groups = None) -> tuple[Any, Any]:
         """Return the most likely labels (n,) and the sets (n, classes, 1) as booleans."""
         scores = self._scores(X)
-        thresholds = self._peek(np.zeros(len(scores)), groups)[:, 1:]
+        thresholds = self._limits(np.zeros(len(scores)), groups)[:, 1:]
         labels = np.asarray(self.estimator.classes_)[np.argmin(scores, axis=1)]
         return labels, (scores <= thresholds)[:, :, None]
 

@@ -1,11 +1,7 @@
 """Holds: amounts set aside for open requests, whose shortfall is a long-term constraint.
 
 A hold h is set before the cost c is known. `ExcessHold` moves h ← h + η((c − h)₊ − εc), so that on every sequence
-
-    Σ (c_t − h_t)₊ = ε Σ c_t + (h_{T+1} − h_1)/η ≤ ε Σ c_t + (C − h_1)/η,
-
-with C the largest cost: the costs exceed their holds by a share ε of the money, on average, and no more. With late
-costs (c − h)₊ is that of the hold which the request had, and D·C is added if D costs come while a request is open.
+Σ (c − h)₊ ≤ ε Σ c + C/η, with C the largest cost. If D costs come while a request is open, D·C is added.
 """
 
 from __future__ import annotations
@@ -13,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple
 
 from longterm import _validate as validate
 from longterm._display import ReprMixin
@@ -73,33 +69,22 @@ class ExcessHold(ReprMixin):
         if self.step > 1.0:
             raise InputError("step", f"{self.step!r} is above 1", "Give a step of at most 1")
 
-    # --- pure functions on the state of one key --------------------------------------------------------------
-
     def amount(self, state: HoldState, largest: float) -> float:
         """Return the amount to hold: the worst case until `warm_up` costs are known."""
         return largest if state.settled < self.warm_up else min(state.hold, largest)
 
     def after(self, state: HoldState, cost: float, held: float | None = None) -> HoldState:
-        """Return the state after a cost. `held` is the hold that the request had, if other costs came since.
-
-        During the warm-up the worst case is held, so the state learns from its own hold.
-        """
+        """Return the state after a cost. `held` is the hold that the request had, if other costs came since."""
+        # During the warm-up the worst case is held, so the state learns from its own hold.
         over = max(cost - (state.hold if held is None or state.settled < self.warm_up else held), 0.0)
         step = max(self.step, 1.0 / (state.settled + 1))  # the first cost sets the hold, and steps do not increase
         hold = max(state.hold + step * (over - self.share * cost), 0.0)
         return HoldState(hold, state.settled + 1, state.costs + cost, state.excess + over, max(state.largest, cost))
 
-    # --- many keys --------------------------------------------------------------------------------------------
-
     def predict(self, key: Hashable, largest: float | None = None) -> float:
-        """Return the amount to hold for a request of this key.
+        """Return the amount to hold for a request of this key: a model, a group, or a tuple of both.
 
-        Parameters
-        ----------
-        key : hashable
-            Model, group, or a tuple of both.
-        largest : float, optional
-            The worst case. It is held until `warm_up` costs are known. Needed before the first cost.
+        The worst case `largest` is held until `warm_up` costs are known. It is needed before the first cost.
         """
         state = self._states.get(key)
         if largest is not None:
@@ -118,25 +103,10 @@ class ExcessHold(ReprMixin):
         return self._states[key].excess if key in self._states else 0.0
 
     def bound(self, key: Hashable) -> float:
-        """Return the limit of `excess` that holds on every sequence: ε Σ cost + (largest cost)/η.
-
-        Steps decrease from 1 to η, so Σ (h_{t+1} − h_t)/η_t ≤ h_{T+1}/η_T by summation by parts.
-        """
+        """Return the limit of `excess` that holds on every sequence: ε Σ cost + (largest cost)/η."""
         state = self._states.get(key)
         return 0.0 if state is None else self.share * state.costs + state.largest / self.step
 
     def settings(self) -> dict[str, float]:
         """Return the settings, for JSON."""
         return {"share": self.share, "step": self.step, "warm_up": self.warm_up}
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the settings and the state as plain numbers, for JSON. Keys are texts, numbers or tuples of them."""
-        return {**self.settings(), "accounts": [[key, *state] for key, state in self._states.items()]}
-
-    @classmethod
-    def from_dict(cls, saved: dict[str, Any]) -> Self:
-        """Return the holds that `to_dict` saved."""
-        holds = cls(saved["share"], saved["step"], saved["warm_up"])
-        for key, *values in saved["accounts"]:
-            holds._states[tuple(key) if isinstance(key, list) else key] = HoldState(*values)
-        return holds

@@ -17,23 +17,11 @@ from longterm.calibration.rule import Asked, Calibration, CalibrationState
 from longterm.errors import InputError
 
 HISTORY = 20_000
-"""Settled intervals that `Intervals.plot` can draw."""
+"""The number of settled intervals that `Intervals.plot` can draw."""
 
 
 class Interval(NamedTuple):
-    """An interval for one outcome.
-
-    Parameters
-    ----------
-    lower, upper, prediction : float
-        Limits, and the forecast they surround.
-    groups : tuple of str
-        Names of the groups of the round.
-    number : int
-        Number of the ask, from 1.
-    asked : Asked
-        The ask of the rule.
-    """
+    """An interval for one outcome: limits, the forecast, names of groups, the number of the ask, the rule's ask."""
 
     lower: float
     upper: float
@@ -83,14 +71,14 @@ class Intervals(ReprMixin):
         self._add_groups(groups)
 
     def copy(self) -> Self:
-        """Return intervals that go on by themselves from here, without the history of `plot`."""
+        """Return independent intervals with the same state, without the history of `plot`."""
         other = copy(self)
         other.names = dict(self.names)
         other.resume(self._asked, self._open)
         return other
 
     def resume(self, asked: int, open_rounds: Iterable[int]) -> None:
-        """Go on after `asked` asks, of which these numbers are open, with no history."""
+        """Set the number of asks and the numbers of the open ones, and forget the history."""
         self._asked, self._open, self._history = asked, set(open_rounds), deque(maxlen=HISTORY)
 
     @property
@@ -100,7 +88,7 @@ class Intervals(ReprMixin):
 
     def ask(self, prediction: float, groups: Iterable[str] = ()) -> Interval:
         """Return the interval around a prediction for a round that belongs to these groups."""
-        center = self._finite("prediction", prediction)
+        center = validate.scalar("prediction", validate.number("prediction", prediction))
         names = self._add_groups(groups)
         row: Any = None
         if self.names:
@@ -117,7 +105,7 @@ class Intervals(ReprMixin):
 
     def tell(self, interval: Interval, outcome: float) -> None:
         """Take the outcome of an interval, in any order; outcomes that never come are given to `skip`."""
-        y = self._finite("outcome", outcome)
+        y = validate.scalar("outcome", validate.number("outcome", outcome))
         self._require_open(interval)
         error = y - interval.prediction
         score: Any = abs(error) if self.symmetric else np.array([-error, error])
@@ -148,7 +136,7 @@ class Intervals(ReprMixin):
 
     def plot(self, *, window: int = 200, axes: Any = None) -> Any:
         """Draw rolling coverage overall and by group, the width, and the sum of errors within its certificate."""
-        return plot_coverage(self._history, self.confidence_level, self.bound(), window=window, axes=axes)
+        return plot_coverage(self._history, self.confidence_level, self.bound(), window, axes)
 
     def _of_sides(self, values: Any) -> Any:
         return values if self.symmetric else values.sum(axis=0)
@@ -157,7 +145,7 @@ class Intervals(ReprMixin):
         return {name: float(values[column]) for name, column in {"": 0, **self.names}.items()}
 
     def _add_groups(self, groups: Iterable[str]) -> tuple[str, ...]:
-        """Return the names of a round's groups; new ones get a column."""
+        """Return the names of a round's groups, and add a column for each new one."""
         if isinstance(groups, str):
             raise InputError("groups", f"{groups!r} is one string", "Give a list of names")
         names = tuple(groups)
@@ -173,7 +161,3 @@ class Intervals(ReprMixin):
     def _require_open(self, interval: Interval) -> None:
         if interval.number not in self._open:
             raise InputError("interval", f"number {interval.number} is not open", "Tell or skip each interval once")
-
-    @staticmethod
-    def _finite(argument: str, value: Any) -> float:
-        return validate.scalar(argument, validate.number(argument, value))

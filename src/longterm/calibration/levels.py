@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,7 @@ from longterm.errors import InputError
 class Levels(ReprMixin):
     """Thresholds of several nested levels: the running maximum of the thresholds of one rule per level.
 
-    Sorting the thresholds instead would lose the calibration, because a level would be corrected for the misses of
-    another one. With the running maximum every level keeps the upper half of Theorem 1. `bound` has the lower half.
+    Sorting the thresholds instead would correct a level for the misses of another one, and lose the calibration.
 
     Parameters
     ----------
@@ -33,9 +33,9 @@ class Levels(ReprMixin):
         if list(self.miss_rates) != sorted(set(self.miss_rates), reverse=True):
             raise InputError("miss_rates", f"{self.miss_rates!r} does not decrease", "Give 0.2 before 0.05")
 
-    @property
+    @cached_property
     def rule(self) -> Calibration:
-        """One rule per level, over the last leading axis."""
+        """The rules, one per level, over the last leading axis."""
         return Calibration(np.array(self.miss_rates))
 
     def init(self, shape: tuple[int, ...] = (), *, xp: Any = np) -> CalibrationState:
@@ -58,12 +58,7 @@ class Levels(ReprMixin):
         return self.rule.tell(state, asked, wide)
 
     def bound(self, state: CalibrationState) -> Bound:
-        """Return limits of the sum of residuals per level, shape (..., levels, 1).
-
-        Let E fall below the lower limit of its level alone. From then on the level either has the same misses as the
-        level before it or misses with it, so E minus that level's sum does not fall. The lower limit is therefore
-        smaller by no more than the range of the level before.
-        """
+        """Return limits of the sum of residuals per level, shape (..., levels, 1), by Theorem 6."""
         alone = self.rule.bound(state)
         xp, lower, upper = namespace(alone.lower), [alone.lower[..., 0, :]], alone.upper
         for j in range(1, len(self.miss_rates)):

@@ -8,16 +8,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from longterm._arrays import Array, clamp_min, clamp_to_divisor, min_last, namespace, sum_last
+from longterm._arrays import Array, clamp_min, clamp_to_divisor, expand_last, like, min_last, namespace, sum_last
 from longterm._display import ReprMixin
-from longterm.calibration.bases import Outcome, Prediction
-from longterm.calibration.corrections import count_active
+from longterm.calibration.bases import Outcome, Prediction, clamp_max, pinball
 
 N = 8
 """Predictors of each kind."""
-GAINS = tuple(2.0**-i for i in range(N))
-HALF_LIVES = tuple(2.0**i for i in range(N))
-SCALE_HALF_LIVES = (32.0, 1024.0)
+_HALF_LIVES = np.array([*(2.0**i for i in range(N)), 32.0, 1024.0])
+_RATES = 1.0 / _HALF_LIVES[:N]
+"""Rates of the means, and gains of the trackers in units of the scale."""
+_LOG_DECAY = -math.log(2.0) / _HALF_LIVES
+_LAST_WEIGHT = np.expm1(_LOG_DECAY)
+"""A mean with decay d per round gives round n the weight (1 − d)/(1 − dⁿ); this is d − 1."""
 _SLOW_SHARE = 1.0 / 32.0
 _DEVIATION_STEP = 0.1
 _GROUP_GAIN = 4.0
@@ -35,20 +37,9 @@ class Weights(NamedTuple):
 class MixtureState(NamedTuple):
     """State of the `Mixture`.
 
-    Attributes
-    ----------
-    rounds, scale : array (...)
-        Scores seen, and the scale σ.
-    trackers, means : array (..., 8)
-        Tracked quantiles, and means with the rates 1/h.
-    errors : array (..., 10)
-        Running means of |s − mean| (half-lives 1 … 128) and of |s − b| (32 and 1024).
-    multiples, group_trackers : array (..., 8, k)
-        Deviations to add to the mean, and tracked quantiles, both linear in the groups. The latter are of size 0
-        without groups.
-    group_rounds, group_errors : array (..., k), (..., 2, k)
-        Rounds of each group, and running means of |s − b| over them.
-    hedge : Weights
+    `errors` (..., 10) are running means of |s − mean| (half-lives 1 … 128) and of |s − b| (32 and 1024). `multiples`
+    of the deviations and `group_trackers` are (..., 8, k), linear in the groups. What is named after groups has
+    size 0 without them; `group_errors` are (..., 2, k).
     """
 
     rounds: Array
@@ -92,54 +83,57 @@ class Mixture(ReprMixin):
 
     def update(self, state: MixtureState, prediction: Prediction, outcome: Outcome) -> MixtureState:
         xp, groups = namespace(state.means), outcome.groups
-        constants = _constants(xp, state.means.dtype, groups.shape[-1])
-        s, cover = outcome.score[..., None], -outcome.miss_rate[..., None]
+        rates, log_decay, last_weight = (like(c, state.means) for c in (_RATES, _LOG_DECAY, _LAST_WEIGHT))
+        score, s, cover = outcome.score, expand_last(outcome.score), expand_last(-outcome.miss_rate)
         miss = 1.0 + cover
-        fresh = 1.0 - xp.minimum(state.rounds, 1.0)[..., None]
-        began = 1.0 - fresh
+        began = clamp_max(state.rounds, 1.0)
+        first = expand_last((1.0 - began) * score)  # the first score, then 0
+        means = state.means + first
 
-        # Experts are judged by what they predicted at the ask. Rounds asked before the first score are judged by what
-        # they predict now, and have no weight in AdaHedge.
-        now = prediction.experts if outcome.current else _experts(state, groups)
-        started = outcome.started
-        error = s - xp.where(started[..., None] > 0.0, prediction.experts, now)
-        push = xp.where(error > 0.0, miss, cover)
-        # Multiples of the deviation move by the miss of what they predict now: late labels would make them oscillate.
-        multiples_step = (_DEVIATION_STEP * began) * xp.where(s > now[..., N : 2 * N], miss, cover)
+        # AdaHedge judges the experts by what they predicted at the ask. They learn from what they predict now: moved
+        # by misses from before, they would oscillate while labels are late.
+        error = s - prediction.experts
+        loss = pinball(error, expand_last(outcome.miss_rate))
+        # On time the weighted loss of the experts is larger than that of their mean.
+        own_loss = 0.0 if outcome.current else outcome.started * pinball(score - prediction.base, outcome.miss_rate)
+        ahead = error if outcome.current else s - _experts(state, groups)
+        move = xp.where(ahead > 0.0, miss, cover)
 
-        center = (started * prediction.base + (1.0 - started) * state.means[..., -1])[..., None]
-        distance = s - xp.concat([state.means, center, center], axis=-1)
+        center = (outcome.started * prediction.base + (1.0 - outcome.started) * means[..., -1])[..., None]
+        distance = s - xp.concat([means, center, center], axis=-1)
         size = xp.abs(distance)
-        rate = constants.weights / xp.expm1(xp.maximum(state.rounds[..., None], 1.0) * constants.log_decay)
-        errors = state.errors + began * rate * (size - state.errors)
+        rate = last_weight / xp.expm1(expand_last(clamp_min(state.rounds, 1.0)) * log_decay)
+        errors = state.errors + rate * (size - state.errors)
         scale = _scale(errors[..., N], errors[..., N + 1])
 
         share = groups
         group_trackers, group_rounds, group_errors = state.group_trackers, state.group_rounds, state.group_errors
         if group_trackers.shape[-1]:
-            share = groups / count_active(groups)[..., None]
-            counted = groups * began
+            share = groups / expand_last(outcome.active)
+            counted = groups * expand_last(began)
             group_rounds = group_rounds + counted
-            decay = xp.maximum(group_rounds, 1.0)[..., None, :] * constants.log_decay[N:, None]
-            rate = constants.weights[N:, None] / xp.expm1(decay)
-            group_errors = group_errors + counted[..., None, :] * rate * (size[..., N:, None] - group_errors)
+            decay = xp.maximum(group_rounds, 1.0)[..., None, :] * log_decay[N:, None]
+            rate = counted[..., None, :] * (last_weight[N:, None] / xp.expm1(decay))
+            group_errors = group_errors + rate * (size[..., N:, None] - group_errors)
             # The rarest group of the round takes most of the step: frequent ones are held in place by other rounds.
             rarity = groups / (group_rounds + 1.0)
-            blame = rarity / xp.vecdot(rarity, groups)[..., None]
-            step = _GROUP_GAIN * _scale(group_errors[..., 0, :], group_errors[..., 1, :]) * blame
-            moved = (started[..., None] * constants.gains * push[..., 2 * N :])[..., None] * step[..., None, :]
-            group_trackers = group_trackers + moved + (s * fresh)[..., None] * constants.unit
+            blame = rarity * expand_last(_GROUP_GAIN / xp.vecdot(rarity, groups))
+            step = blame * _scale(group_errors[..., 0, :], group_errors[..., 1, :])
+            group_trackers = group_trackers + (rates * move[..., 2 * N :])[..., None] * step[..., None, :]
+            every = group_trackers[..., :1] + first[..., None]
+            group_trackers = xp.concat([every, group_trackers[..., 1:]], axis=-1)
+        deviation_step = expand_last(_DEVIATION_STEP * began) * move[..., N : 2 * N]
         return MixtureState(
             state.rounds + 1.0,
             scale,
-            state.trackers + scale[..., None] * constants.gains * push[..., :N] + s * fresh,
-            state.means + xp.maximum(constants.mean_rates, fresh) * distance[..., :N],
+            state.trackers + expand_last(scale) * rates * move[..., :N] + first,
+            means + rates * distance[..., :N],
             errors,
-            state.multiples + multiples_step[..., None] * share[..., None, :],
+            state.multiples + deviation_step[..., None] * share[..., None, :],
             group_trackers,
             group_rounds,
             group_errors,
-            _hedge(state.hedge, error * push * started[..., None]),
+            _hedge(state.hedge, loss * expand_last(outcome.started), own_loss),
         )
 
     def add_group(self, state: MixtureState) -> MixtureState:
@@ -155,12 +149,8 @@ class Mixture(ReprMixin):
                 group_errors=state.errors[..., N:, None],
                 hedge=Weights(losses, hedge.gap, *weights),
             )
-        return state._replace(
-            **{
-                name: append_zero(getattr(state, name))
-                for name in ("multiples", "group_trackers", "group_rounds", "group_errors")
-            }
-        )
+        grown = ("multiples", "group_trackers", "group_rounds", "group_errors")
+        return state._replace(**{name: append_zero(getattr(state, name)) for name in grown})
 
     def add_experts(self, prediction: Prediction) -> Prediction:
         """Return a prediction from before the first group: the new trackers predicted what the old ones did."""
@@ -187,49 +177,27 @@ def append_zero(values: Array) -> Array:
 
 def _scale(fast: Array, slow: Array) -> Array:
     """Return max(fast, slow/32), clamped so that it can be divided by."""
-    return clamp_to_divisor(namespace(fast).maximum(fast, _SLOW_SHARE * slow))
+    return clamp_to_divisor(clamp_min(fast, _SLOW_SHARE * slow))
 
 
-class _Constants(NamedTuple):
-    """Gains (8), rates of the means (8), log decays and weights of the errors (10), and (1, 0, …, 0) (k)."""
+def _hedge(old: Weights, loss: Array, own_loss: Array) -> Weights:
+    """Return AdaHedge after a round with these losses (de Rooij, van Erven, Grünwald, Koolen 2014).
 
-    gains: Array
-    mean_rates: Array
-    log_decay: Array
-    weights: Array
-    unit: Array
-
-
-def _constants(xp: Any, dtype: Any, groups: int) -> _Constants:
-    """Return the constants as arrays. Round n has the weight (1 − d)/(1 − dⁿ) in a mean with decay d per round."""
-    key = xp.__name__, dtype, groups  # dtypes of different libraries cannot be compared
-    found = _CONSTANTS.get(key)
-    if found is None:
-        lives = np.array(HALF_LIVES + SCALE_HALF_LIVES)
-        log_decay = -math.log(2.0) / lives
-        numbers = (GAINS, 1.0 / lives[:N], log_decay, np.expm1(log_decay), np.eye(1, groups)[0])
-        found = _Constants(*(xp.asarray(values, dtype=dtype) for values in numbers))
-        if "jax" not in key[0]:  # inside a trace these are tracers, which must not outlive it
-            _CONSTANTS[key] = found
-    return found
-
-
-_CONSTANTS: dict[tuple[str, Any, int], _Constants] = {}
-
-
-def _hedge(old: Weights, loss: Array) -> Weights:
-    """Return AdaHedge after a round with these losses (de Rooij, van Erven, Grünwald, Koolen 2014)."""
+    With late labels the weights have changed since the ask. The gap then grows by the loss of the base at the ask.
+    """
     losses = old.losses + loss
     least = min_last(losses)
-    lead = least[..., None] - losses
+    lead = expand_last(least) - losses
     mix, _ = _mix(least, lead, old.gap)
-    gap = old.gap + clamp_min(namespace(loss).vecdot(old.weights, loss) - (mix - old.mix), 0.0)
+    suffered = clamp_min(namespace(loss).vecdot(old.weights, loss), own_loss)
+    gap = old.gap + clamp_min(suffered - (mix - old.mix), 0.0)
     return Weights(losses, gap, *_mix(least, lead, gap))
 
 
 def _mix(least: Array, lead: Array, gap: Array) -> tuple[Array, Array]:
     """Return −ln(mean exp(−ηL))/η and the weights exp(−ηL)/Σ, with η = ln K/gap, for losses L = least − lead."""
-    rate = math.log(lead.shape[-1]) / clamp_to_divisor(gap)
-    weights = namespace(lead).exp(rate[..., None] * lead)
+    count = lead.shape[-1]
+    rate = math.log(count) / clamp_to_divisor(gap)
+    weights = namespace(lead).exp(expand_last(rate) * lead)
     total = sum_last(weights)
-    return least - namespace(total).log(total / lead.shape[-1]) / rate, weights / total[..., None]
+    return least - namespace(total).log(total / count) / rate, weights / expand_last(total)

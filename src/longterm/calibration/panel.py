@@ -18,7 +18,7 @@ Frame = Any
 
 
 class _Batch(NamedTuple):
-    """Thresholds asked for together: rows of the state, the forecasts, and the asks."""
+    """Thresholds of one call: rows of the state, the forecasts, and the asks."""
 
     rows: Any
     centers: FloatArray
@@ -69,10 +69,7 @@ class PanelIntervals(ReprMixin):
     def predict(self, forecasts: Frame) -> Frame:
         """Return the forecasts with columns `MODEL-lo-LEVEL` and `MODEL-hi-LEVEL` for every model and level.
 
-        Parameters
-        ----------
-        forecasts : DataFrame
-            Columns unique_id, ds and one per model. Rows of a series are steps ahead 1, 2, … in their order.
+        Their columns are unique_id, ds and one per model. Rows of a series are steps ahead 1, 2, … in their order.
         """
         if {"unique_id", "ds"} - set(forecasts.columns):
             raise InputError("forecasts", f"has columns {list(forecasts.columns)}", "Give unique_id, ds and the models")
@@ -122,12 +119,7 @@ class PanelIntervals(ReprMixin):
         asked = _map(lambda values: values[places], batch.asked)
         part = _map(lambda values: values[rows], self._state)
         told = self._rules.tell(part, asked, np.abs(outcomes - batch.centers[places]))
-
-        def put(values: Any, new: Any) -> Any:
-            values[rows] = new
-            return values
-
-        self._state = _map(put, self._state, told)
+        _map(lambda values, new: values.__setitem__(rows, new), self._state, told)
         self._open_of_row[rows] -= 1.0
 
     @property
@@ -135,9 +127,8 @@ class PanelIntervals(ReprMixin):
         """Share of outcomes inside, by level, over all series."""
         counts = self._state.counts
         rounds, misses = counts.rounds[..., 0].sum(axis=0), counts.misses[..., 0].sum(axis=0)
-        return {
-            one: float(1.0 - m / n) if n else float("nan") for one, n, m in zip(self.level, rounds, misses, strict=True)
-        }
+        shares = np.divide(misses, rounds, out=np.full(len(rounds), np.nan), where=rounds > 0.0)
+        return dict(zip(self.level, (1.0 - shares).tolist(), strict=True))
 
     def _rows_of(self, keys: list[tuple[Any, int, str]]) -> Any:
         """Return the rows of the state of these rules; new ones are appended."""

@@ -19,22 +19,8 @@ class Settled(NamedTuple):
     groups: tuple[str, ...]
 
 
-def plot_coverage(
-    history: Sequence[Settled], level: float, bound: Bound | None, *, window: int = 200, axes: Any = None
-) -> Any:
-    """Draw three panels and return their axes.
-
-    Parameters
-    ----------
-    history : sequence of Settled
-    level : float
-        Nominal coverage.
-    bound : Bound or None
-        Certificate of the sum of errors, drawn as a band.
-    window : int
-        Rounds of the rolling mean.
-    axes : sequence of three matplotlib axes, optional
-    """
+def plot_coverage(history: Sequence[Settled], level: float, bound: Bound, window: int, axes: Any) -> Any:
+    """Draw rolling coverage, widths, and the sum of errors with its certificate; return the three axes."""
     if len(history) < 2:
         raise InputError("history", "has fewer than two settled intervals", "Tell outcomes first")
     if axes is None:
@@ -46,8 +32,7 @@ def plot_coverage(
     covered = np.array([one.covered for one in history], dtype=np.float64)
     widths = np.array([one.width for one in history])
     rounds = np.arange(1, len(history) + 1)
-    names = sorted({name for one in history for name in one.groups})
-    for name in names[:6]:
+    for name in sorted({name for one in history for name in one.groups})[:6]:
         inside = np.array([name in one.groups for one in history])
         axes[0].plot(rounds[inside], 100 * _rolling(covered[inside], window), linewidth=1, label=name)
     axes[0].plot(rounds, 100 * _rolling(covered, window), color="black", linewidth=2, label="all rounds")
@@ -58,11 +43,8 @@ def plot_coverage(
     axes[1].plot(rounds[finite], widths[finite], linewidth=1)
     axes[1].set_ylabel("width")
     axes[2].plot(rounds, np.cumsum(1.0 - covered - (1.0 - level)), color="black", label="misses above nominal")
-    if bound is not None:
-        low, high = float(np.sum(bound.lower[..., 0])), float(np.sum(bound.upper[..., 0]))
-        axes[2].axhspan(low, high, alpha=0.15, label=f"certificate ({bound.theorem})")
-    axes[2].set_ylabel("sum of errors")
-    axes[2].set_xlabel("round")
+    axes[2].axhspan(bound.lower[0], bound.upper[0], alpha=0.15, label=f"certificate ({bound.theorem})")
+    axes[2].set(xlabel="round", ylabel="sum of errors")
     axes[2].legend(loc="best", fontsize="small")
     return axes
 
@@ -70,6 +52,5 @@ def plot_coverage(
 def _rolling(values: Any, window: int) -> Any:
     """Return the mean over the last `window` values, fewer at the beginning."""
     sums = np.cumsum(np.concatenate([[0.0], values]))
-    end = np.arange(1, len(values) + 1)
-    start = np.maximum(end - window, 0)
-    return (sums[end] - sums[start]) / (end - start)
+    start = np.maximum(np.arange(1, len(sums)) - window, 0)
+    return (sums[1:] - sums[start]) / (np.arange(1, len(sums)) - start)

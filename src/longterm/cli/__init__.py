@@ -165,7 +165,7 @@ def parse(arguments: Sequence[str] | None = None) -> Any:
     if str(Path.cwd()) not in sys.path:  # module:function may be in this folder, for workers too
         sys.path.insert(0, str(Path.cwd()))
     command = _command_class(name)
-    if rest[:1] in (["-h"], ["--help"]):
+    if {"-h", "--help"} & set(rest):
         sys.stdout.write(_wrapped_description(command) + "\n\n")
     return tyro.cli(
         command,

@@ -11,6 +11,7 @@ import tyro
 
 from longterm.cli.backend import BackendOptions
 from longterm.cli.options import NameList, OptionalInt
+from longterm.cli.output import terminal_width
 from longterm.experiments.arena import Preference, arena_of, league, run_arena
 from longterm.experiments.arena.execute import with_learners
 from longterm.experiments.arena.league import Violation
@@ -39,7 +40,6 @@ class ArenaCommand:
       longterm arena --out small --learners aogd mine:build --problems routing
       longterm arena --out drift --league drift
       longterm arena --out unseen --held-out 20260101
-      longterm arena --out arena --backend dask --scheduler tcp://host:8786
     """
 
     out: Path = Path("arena")
@@ -82,7 +82,7 @@ class ArenaCommand:
         result = run_arena(spec, self.out, backend=self.workers.chosen)
         standings = league(result, preference)
         write_tables(result, standings, preference, self.out)
-        sys.stdout.write(f"{league_text(result, standings, preference)}tables   {self.out}\n")
+        sys.stdout.write(f"{league_text(result, standings, preference, terminal_width())}tables   {self.out}\n")
         if self.report:
             from longterm.report.arena import write_arena_page
 

@@ -16,15 +16,13 @@ class BackendOptions:
     workers: OptionalInt = None
     """Processes on this machine. Left out: one for each core."""
     backend: str = "loky"
-    """loky: processes on this machine; dask: a cluster; or a name that was registered with joblib."""
-    scheduler: OptionalStr = None
-    """Address of the Dask scheduler, tcp://host:8786 for example (with --backend dask)."""
+    """loky: processes on this machine; or a name that joblib knows, dask for example."""
     register: OptionalStr = None
-    """A function that registers another backend with joblib first, for example ray.util.joblib:register_ray."""
+    """A function to call first: it registers the backend (ray.util.joblib:register_ray) or connects to a cluster."""
 
     @property
     def chosen(self) -> Backend:
         """The backend with these options."""
         if self.workers is not None:
             validate.count("workers", self.workers)
-        return Backend(self.backend, self.workers, self.scheduler, self.register)
+        return Backend(self.backend, self.workers, self.register)

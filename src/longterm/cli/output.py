@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from longterm._display import TextTable
-from longterm.experiments import Result
+from longterm.experiments import Backend, ExperimentSpec, Result, run_experiment
+from longterm.experiments.paper_remarks import with_paper_remarks
 
 MAX_WIDTH = 118
 """Characters in a line of a remark."""
@@ -19,6 +20,13 @@ MAX_WIDTH = 118
 def terminal_width() -> int | None:
     """Return the columns of the terminal; None if the output goes to a file or a pipe."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def run_and_print(spec: ExperimentSpec, folder: Path, backend: Backend) -> Result:
+    """Run an experiment, print its table and its folder, and return its result."""
+    result = with_paper_remarks(run_experiment(spec, folder, backend=backend))
+    sys.stdout.write(f"{result_table(result)}results  {folder}\n\n")
+    return result
 
 
 def result_table(result: Result) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 import tyro
 
+from longterm._display import TextTable
 from longterm.cli.options import OptionalFile, OptionalFloat, OptionalStr
 from longterm.errors import InputError
 from longterm.pacing import Auctions, DualMirrorDescent, PriceHistory, best_in_hindsight, play, synthetic_auctions
@@ -67,11 +68,13 @@ class PaceCommand:
             "dual mirror descent, planned": PlannedMirrorDescent.calibrated(budget, len(day), history),
         }
         best = best_in_hindsight(day.values, day.prices, budget)
-        lines = [name, f"{len(day):,} auctions after {known:,} that set the first bid; budget {budget:,.6g}", ""]
-        lines.append(f"{'':<30}{'spent':>10}{'value won':>12}{'of the best':>13}")
-        for rule, pacer in rules.items():
-            run = play(pacer, day)
-            share = run.value / best.objective if best.objective else 1.0
-            lines.append(f"{rule:<30}{run.spent / budget:>10.1%}{run.value:>12.5g}{share:>13.1%}")
-        lines.append(f"{'best in hindsight':<30}{best.spent / budget:>10.1%}{best.objective:>12.5g}{1:>13.1%}")
-        sys.stdout.write("\n".join(lines) + "\n")
+        runs = {rule: play(pacer, day) for rule, pacer in rules.items()}
+        totals: dict[str, tuple[Any, Any]] = {rule: (run.spent, run.value) for rule, run in runs.items()}
+        totals["best in hindsight"] = (best.spent, best.objective)
+        rows = [
+            (rule, f"{spent / budget:.1%}", f"{value:.5g}", f"{value / best.objective if best.objective else 1:.1%}")
+            for rule, (spent, value) in totals.items()
+        ]
+        about = f"{len(day):,} auctions after {known:,} that set the first bid; budget {budget:,.6g}"
+        table = TextTable(("", "spent", "value won", "of the best"), rows, title=f"{name}\n{about}\n")
+        sys.stdout.write(f"{table}\n")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
@@ -12,12 +10,10 @@ import tyro
 
 from longterm.cli.backend import BackendOptions
 from longterm.cli.options import NameList, OptionalFloat, OptionalInt
-from longterm.cli.output import result_table, write_report
+from longterm.cli.output import run_and_print, write_report
 from longterm.engines.selection import EngineChoice
 from longterm.errors import InputError, did_you_mean
-from longterm.experiments import run_experiment
 from longterm.experiments.paper import BETA, OF_THE_PAPER, WITH_A_BUDGET, Options, paper_spec
-from longterm.experiments.paper_remarks import with_paper_remarks
 from longterm.experiments.spec import slug
 
 NAMES = (*OF_THE_PAPER, "sample", "all")
@@ -75,10 +71,9 @@ class ReproduceCommand:
         if self.rho is not None and not set(names) & set(WITH_A_BUDGET):
             raise InputError("rho", "no experiment here has a budget", f"Choose one of {list(WITH_A_BUDGET)} with it")
         specs = [paper_spec(name, self._options(name, names)) for name in names]
-        results, folders = [], [self.out / spec.name for spec in specs]
-        for spec, folder in zip(specs, folders, strict=True):
-            results.append(with_paper_remarks(run_experiment(spec, folder, backend=self.workers.chosen)))
-            sys.stdout.write(f"{result_table(results[-1])}results  {folder}\n\n")
+        folders = [self.out / spec.name for spec in specs]
+        backend = self.workers.chosen
+        results = [run_and_print(spec, folder, backend) for spec, folder in zip(specs, folders, strict=True)]
         if self.report:
             title = "Online convex optimisation with long-term constraints: the paper's experiments"
             write_report(results, folders, self.out / "report.html", title)
@@ -86,13 +81,10 @@ class ReproduceCommand:
     def _options(self, name: str, names: list[str]) -> Options:
         """Return the options of one experiment: its budget and curves may differ from those of the others."""
         curves = {one: [slug(curve.name) for curve in paper_spec(one).curves] for one in names}
-        wanted = tuple(one for one in self.learners if slug(one) in curves[name] or not _is_in_any(slug(one), curves))
+        elsewhere = {curve for one, found in curves.items() if one != name for curve in found} - {*curves[name]}
+        wanted = tuple(one for one in self.learners if slug(one) not in elsewhere)
         if self.learners and not wanted:
             what = f"{name!r} has none of {list(self.learners)}"
             raise InputError("learners", what, f"Leave that experiment out, or choose from {curves[name]} too")
         rho = self.rho if name in WITH_A_BUDGET else None
         return Options(self.sequences, self.rounds, self.beta, rho, self.engine, wanted)
-
-
-def _is_in_any(curve: str, curves: Mapping[str, Sequence[str]]) -> bool:
-    return any(curve in names for names in curves.values())

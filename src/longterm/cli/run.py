@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,11 +10,10 @@ import tyro
 
 from longterm.cli.backend import BackendOptions
 from longterm.cli.options import IntList, NameList, OptionalFile, OptionalFolder, OptionalInt, OptionalStr
-from longterm.cli.output import result_table, write_report
+from longterm.cli.output import run_and_print, write_report
 from longterm.engines.selection import EngineChoice
 from longterm.errors import InputError
-from longterm.experiments import ExperimentSpec, parse_learner, parse_problem, read_spec, run_experiment
-from longterm.experiments.paper_remarks import with_paper_remarks
+from longterm.experiments import ExperimentSpec, parse_learner, parse_problem, read_spec
 from longterm.experiments.spec import validate_sequences
 
 
@@ -104,8 +102,7 @@ class RunCommand:
         """Run the experiment, print its table and write its report."""
         spec = self.specification()
         folder = self.out or self._manifest_folder() or _default_folder(spec.name)
-        result = with_paper_remarks(run_experiment(spec, folder, backend=self.workers.chosen))
-        sys.stdout.write(f"{result_table(result)}results  {folder}\n\n")
+        result = run_and_print(spec, folder, self.workers.chosen)
         if self.report:
             write_report([result], [folder], folder / "report.html", result.title)
 

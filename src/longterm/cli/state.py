@@ -9,6 +9,8 @@ from typing import Literal
 
 import tyro
 
+from longterm._display import TextTable
+from longterm.cli.output import terminal_width
 from longterm.storage.contents import StoredObject, describe
 
 
@@ -29,27 +31,14 @@ class StateCommand:
     def run(self) -> None:
         """Print a table."""
         head = ("name", "kind", "rounds", "open", "spent", "held", "last change (UTC)")
-        rows = [head, *(_row(found) for found in describe(self.database))]
-        widths = [max(len(row[k]) for row in rows) for k in range(len(head))]
-        for row in rows:
-            line = "  ".join(
-                text.rjust(width) if 2 <= k <= 5 else text.ljust(width)
-                for k, (text, width) in enumerate(zip(row, widths, strict=True))
-            )
-            sys.stdout.write(line.rstrip() + "\n")
+        rows = [_row(found) for found in describe(self.database)]
+        sys.stdout.write(TextTable(head, rows).to_text(terminal_width()) + "\n")
 
 
 def _row(found: StoredObject) -> tuple[str, ...]:
     changed = datetime.fromtimestamp(found.changed, UTC).strftime("%Y-%m-%d %H:%M:%S")
-    return (
-        found.name,
-        found.kind,
-        str(found.rounds),
-        str(found.open),
-        _money(found.spent),
-        _money(found.held),
-        changed,
-    )
+    counts = (str(found.rounds), str(found.open), _money(found.spent), _money(found.held))
+    return (found.name, found.kind, *counts, changed)
 
 
 def _money(amounts: list[float] | None) -> str:

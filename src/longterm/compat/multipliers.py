@@ -10,6 +10,7 @@ that vanish (`docs/proofs/guarantees.md`). Nothing is proved for neural networks
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
@@ -26,15 +27,18 @@ class DualState(NamedTuple):
 
     Attributes
     ----------
-    multiplier, estimate, visits : array (m,)
-        λ, the running mean of the violations, and the number of updates.
+    multiplier, floor : array (m,)
+        λ and its lower bound: 0 for an inequality g ≤ 0, −∞ for an equality g = 0.
+    estimate, visits : array (m,)
+        Running mean of the violations, and the number of updates.
     size, step : array (m,)
-        Largest |estimate|, and the present step of `Adaptive`.
+        Largest |violation|, and the present step of `Adaptive`.
     flips, age, longest : array (m,)
         Changes of the estimate's sign, updates since the last one, and the longest time between two.
     """
 
     multiplier: Array
+    floor: Array
     estimate: Array
     visits: Array
     size: Array
@@ -42,6 +46,11 @@ class DualState(NamedTuple):
     flips: Array
     age: Array
     longest: Array
+
+
+Means = tuple[Array, Array]
+"""The running means of the violations before and after the present ones."""
+History = tuple[Array, ...]
 
 
 class Rule(ReprMixin):
@@ -61,8 +70,8 @@ class Rule(ReprMixin):
                 validate.validate_fields(self, validate.positive_scalar, name)
 
     @abstractmethod
-    def move(self, old: DualState, new: DualState, violations: Array, equality: Array) -> tuple[Array, Array]:
-        """Return the next λ before its projection, and the next step, given the running means before and after."""
+    def move(self, state: DualState, violations: Array, means: Means) -> tuple[Array, History]:
+        """Return λ before its projection, and the fields of the state from `size` on."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -81,8 +90,9 @@ class ProportionalIntegral(Rule):
     gain: float = 0.0
     smoothing: float = 0.0
 
-    def move(self, old: DualState, new: DualState, violations: Array, equality: Array) -> tuple[Array, Array]:
-        return old.multiplier + self.step * (violations + self.gain * (new.estimate - old.estimate)), old.step
+    def move(self, state: DualState, violations: Array, means: Means) -> tuple[Array, History]:
+        before, after = means
+        return state.multiplier + self.step * (violations + self.gain * (after - before)), state[4:]
 
 
 def ascent(step: float) -> ProportionalIntegral:
@@ -109,8 +119,8 @@ class Entropic(Rule):
     start: float = 0.01
     takes_equalities: ClassVar[bool] = False
 
-    def move(self, old: DualState, new: DualState, violations: Array, equality: Array) -> tuple[Array, Array]:
-        return entropic_step(old.multiplier, self.step * violations, 0.0 * violations + self.start), old.step
+    def move(self, state: DualState, violations: Array, means: Means) -> tuple[Array, History]:
+        return entropic_step(state.multiplier, self.step * violations, 0.0 * violations + self.start), state[4:]
 
 
 @dataclass(frozen=True, repr=False)
@@ -126,63 +136,67 @@ class Regularised(Rule):
     theta_0: float
     beta: float = 2 / 3
 
-    def move(self, old: DualState, new: DualState, violations: Array, equality: Array) -> tuple[Array, Array]:
-        theta = self.theta_0 / new.visits**self.beta
-        return old.multiplier + (violations - theta * old.multiplier) / (theta * (new.visits + 1.0)), old.step
+    def move(self, state: DualState, violations: Array, means: Means) -> tuple[Array, History]:
+        t = state.visits + 1.0
+        theta = self.theta_0 / t**self.beta
+        return state.multiplier + (violations - theta * state.multiplier) / (theta * (t + 1.0)), state[4:]
 
 
 @dataclass(frozen=True, repr=False)
 class Adaptive(Rule):
     """The default: integral and proportional steps whose size follows from the signs of the violations.
 
-    λ ← λ + s (g_t + 10 (ξ_t − ξ_{t−1}))/max|ξ|, with ξ the running mean of the violations. The step s starts at 0.01,
-    which suits objectives of order 0.01 to 1000. It grows by 2 % per update, up to 10⁴, while a violation has lasted
-    more than twice the longest time between two changes of ξ's sign. It is multiplied by 1 − 0.5/(n + 1) at the n-th
-    change of sign. Decreasing a step at changes of sign only is Kesten's rule (1958), which converges for one
-    constraint, independent noise and g decreasing in λ. The growth, and λ and x moving together, have no proof.
+    λ ← λ + s (g_t + 10 (ξ_t − ξ_{t−1}))/M², with ξ the running mean of the violations and M the largest |g| so far. The
+    unit of g does not matter: λ g is the same in every unit. The step s has the unit of the objective. It starts at
+    0.001, which suits objectives of order 0.001 to 1000. It grows by 2 % per update, up to 10⁴, while a violation has
+    lasted more than twice the longest time between two changes of ξ's sign. The n-th change multiplies it by n/(n + 1).
+    Decreasing a step at changes of sign only is Kesten's rule (1958), which converges for one constraint, independent
+    noise and g decreasing in λ. The growth, and λ and x moving together, have no proof.
     """
 
-    first_step: ClassVar[float] = 0.01
+    first_step: ClassVar[float] = 0.001
 
-    def move(self, old: DualState, new: DualState, violations: Array, equality: Array) -> tuple[Array, Array]:
-        lasting = (new.age > 2.0 * new.longest) & ((new.estimate > 0.0) | equality) & (old.step < _LARGEST_STEP)
-        kept = where(new.age == 0.0, old.step * (1.0 - _DECAY / (new.flips + 1.0)), old.step)
-        step = where(lasting, old.step * (1.0 + _GROWTH), kept)
-        change = violations + _GAIN * (new.estimate - old.estimate)
-        return old.multiplier + step * change / (new.size + _TINY), step
+    def move(self, state: DualState, violations: Array, means: Means) -> tuple[Array, History]:
+        before, after = means
+        _, floor, _, _, size, step, flips, age, longest = state
+        size, age = maximum(size, abs(violations)), age + 1.0
+        flipped = before * after < 0.0
+        lasting = (age > 2.0 * longest) & (after > floor) & (step < _LARGEST_STEP)
+        step = where(lasting, step * (1.0 + _GROWTH), step)
+        step = where(flipped, state.step * (flips + 1.0) / (flips + 2.0), step)
+        moved = state.multiplier + step * (violations + _GAIN * (after - before)) / (size * size + _TINY)
+        history = (
+            size,
+            step,
+            where(flipped, flips + 1.0, flips),
+            where(flipped, 0.0, age),
+            where(flipped, maximum(longest, age - 1.0), longest),
+        )
+        return moved, history
 
 
-_GROWTH, _DECAY, _GAIN, _LARGEST_STEP, _TINY = 0.02, 0.5, 10.0, 1e4, 1e-30
+_GROWTH, _GAIN, _LARGEST_STEP, _TINY = 0.02, 10.0, 1e4, 1e-30
 
 
-def init(zeros: Array, rule: Rule) -> DualState:
-    """Return the state before the first update, for constraints in the shape, library and dtype of `zeros`."""
+def init(zeros: Array, rule: Rule, equality: Array = False) -> DualState:
+    """Return the state before the first update, for constraints in the shape, library and dtype of `zeros`.
+
+    Entries of `equality` are True for constraints g = 0 and False for g ≤ 0.
+    """
     blank = DualState(*(zeros + 0.0 for _ in DualState._fields))
-    return blank._replace(multiplier=zeros + rule.start, step=zeros + rule.first_step)
+    floor = where(equality, zeros - math.inf, zeros)
+    return blank._replace(multiplier=zeros + rule.start, floor=floor, step=zeros + rule.first_step)
 
 
-def update(rule: Rule, state: DualState, violations: Array, equality: Array) -> DualState:
-    """Return the state after violations (m,); `equality` holds True for g = 0 and False for g ≤ 0.
+def update(rule: Rule, state: DualState, violations: Array) -> DualState:
+    """Return the state after violations (m,).
 
     Entries are independent, so Python floats do as well as arrays: one constraint at a time.
     """
-    nu, none = rule.smoothing, abs(0.0 * violations)
     before = where(state.visits == 0.0, violations, state.estimate)
-    estimate = nu * before + (1.0 - nu) * violations
-    flipped = estimate * before < 0.0
-    old = DualState(state.multiplier, before, *state[2:])
-    new = DualState(
-        state.multiplier,
-        estimate,
-        state.visits + 1.0,
-        maximum(state.size, abs(estimate)),
-        state.step,
-        where(flipped, state.flips + 1.0, state.flips),
-        where(flipped, none, state.age + 1.0),
-        where(flipped, maximum(state.longest, state.age), state.longest),
-    )
-    moved, step = rule.move(old, new, violations, equality)
-    return new._replace(multiplier=where(equality | (moved > 0.0), moved, none), step=step)
+    after = before + (1.0 - rule.smoothing) * (violations - before)
+    moved, history = rule.move(state, violations, (before, after))
+    return DualState(maximum(moved, state.floor), state.floor, after, state.visits + 1.0, *history)
 
 
 def require_arguments(constraints: int, rule: Rule, has_equalities: bool) -> None:
@@ -196,6 +210,6 @@ def require_arguments(constraints: int, rule: Rule, has_equalities: bool) -> Non
 
 def require_shape(violations: Array, multipliers: Array) -> None:
     """Raise unless there is one violation per multiplier."""
-    if tuple(violations.shape) != tuple(multipliers.shape):
+    if violations.shape != multipliers.shape:
         expected = f"Give one per multiplier, shape {tuple(multipliers.shape)}"
         raise InputError("violations", f"has shape {tuple(violations.shape)}", expected)

@@ -67,7 +67,7 @@ def multipliers(
     kinds = np.broadcast_to(np.asarray(equality, dtype=bool), (constraints,))
 
     def init(dtype: Any = None) -> rules.DualState:
-        return rules.init(jnp.zeros(constraints, dtype=dtype), chosen)
+        return rules.init(jnp.zeros(constraints, dtype=dtype), chosen, jnp.asarray(kinds))
 
     def penalty(state: rules.DualState, violations: jax.Array, indices: Any = None) -> jax.Array:
         values = state.multiplier if indices is None else state.multiplier[indices]
@@ -78,7 +78,7 @@ def multipliers(
         where = slice(None) if indices is None else indices
         part = rules.DualState(*(values[where] for values in state))
         rules.require_shape(violations, part.multiplier)
-        new = rules.update(chosen, part, violations.astype(part.multiplier.dtype), jnp.asarray(kinds)[where])
+        new = rules.update(chosen, part, violations.astype(part.multiplier.dtype))
         return rules.DualState(*(old.at[where].set(one) for old, one in zip(state, new, strict=True)))
 
     return Multipliers(init, penalty, update)

@@ -16,6 +16,7 @@ except ImportError as error:
 from longterm.errors import InputError, NonFiniteError
 
 _FEW = 8
+_DTYPES = (torch.float32, torch.float64)
 
 
 class Multipliers(torch.nn.Module):  # type: ignore[misc]
@@ -31,6 +32,11 @@ class Multipliers(torch.nn.Module):  # type: ignore[misc]
         True for constraints g = 0, False for g ≤ 0.
     device, dtype : optional
         Of the multipliers; `to` and `load_state_dict` work as for every module.
+
+    Attributes
+    ----------
+    values, history : buffers (m,) and (m, 8)
+        The multipliers λ, and the other fields of `DualState`.
 
     Examples
     --------
@@ -51,6 +57,9 @@ class Multipliers(torch.nn.Module):  # type: ignore[misc]
     (True, True)
     """
 
+    values: torch.Tensor
+    history: torch.Tensor
+
     def __init__(
         self,
         constraints: int,
@@ -66,14 +75,10 @@ class Multipliers(torch.nn.Module):  # type: ignore[misc]
         if kinds.dtype != torch.bool or kinds.ndim > 1 or kinds.numel() not in (1, constraints):
             raise InputError("equality", f"{equality!r} does not fit", f"Give True, False or {constraints} of them")
         rules.require_arguments(constraints, self.rule, bool(kinds.any()))
-        self.register_buffer("equality", kinds.expand(constraints).clone().to(device))
         zeros = torch.zeros(constraints, device=device, dtype=dtype)
-        self.register_buffer("state", torch.stack(list(rules.init(zeros, self.rule))))
-
-    @property
-    def values(self) -> torch.Tensor:
-        """The multipliers λ (m,)."""
-        return self.state[0]
+        state = rules.init(zeros, self.rule, kinds.expand(constraints).to(device))
+        self.register_buffer("values", state.multiplier)
+        self.register_buffer("history", torch.stack(state[1:], dim=1))
 
     def penalty(self, violations: torch.Tensor, indices: torch.Tensor | None = None) -> torch.Tensor:
         """Return ⟨λ, violations⟩ to add to the loss. Gradients flow to the violations only.
@@ -87,26 +92,32 @@ class Multipliers(torch.nn.Module):  # type: ignore[misc]
         """
         values = self.values if indices is None else self.values[indices]
         rules.require_shape(violations, values)
-        return values.clone() @ violations
+        return torch.dot(values, violations)
 
     def update(self, violations: torch.Tensor, indices: torch.Tensor | None = None) -> None:
         """Move the multipliers by the violations; arguments as for `penalty`.
 
         Up to 8 violations on the CPU are checked to be finite. A check of more would make a GPU wait.
         """
-        state, equality = self.state, self.equality
-        measured = violations.detach().to(state.dtype)
-        where = slice(None) if indices is None else indices
-        part, kinds = state[:, where], equality[where]
-        rules.require_shape(violations, part[0])
-        if state.device.type == "cpu" and measured.numel() <= _FEW and not torch.compiler.is_compiling():
-            # A few floats take a tenth of the time of small tensors.
-            given = measured.tolist()
+        values, history = self.values, self.history
+        if indices is not None:
+            values, history = values[indices], history[indices]
+        rules.require_shape(violations, values)
+        if len(values) <= _FEW and values.is_cpu and values.dtype in _DTYPES and not torch.compiler.is_compiling():
+            # A few floats take a fraction of the time of small tensors.
+            given = violations.tolist()
             if not all(map(math.isfinite, given)):
                 raise NonFiniteError("violations", f"{given!r} holds NaN or an infinity", "Check this minibatch")
-            rows = zip(part.T.tolist(), given, kinds.tolist(), strict=True)
-            after = [rules.update(self.rule, rules.DualState(*row), g, kind) for row, g, kind in rows]
-            state[:, where] = torch.tensor(after, dtype=state.dtype).T
-            return
-        for row, new in zip(state, rules.update(self.rule, rules.DualState(*part), measured, kinds), strict=True):
-            row[where] = new
+            rows = zip(values.tolist(), history.tolist(), given, strict=True)
+            new = [rules.update(self.rule, rules.DualState(value, *row), g) for value, row, g in rows]
+            history.numpy()[:] = [state[1:] for state in new]
+            values = torch.tensor([state[0] for state in new], dtype=values.dtype)
+        else:
+            state = rules.DualState(values, *history.unbind(dim=1))
+            values, *rest = rules.update(self.rule, state, violations.detach().to(values.dtype))
+            history.copy_(torch.stack(rest, dim=1))
+        if indices is None:
+            self.values = values  # not in place: a backward pass may still need the old ones
+        else:
+            self.history[indices] = history
+            self.values = self.values.index_put((indices,), values)

@@ -17,7 +17,7 @@ from longterm.decisions.planned_price import PlannedPrice
 from longterm.decisions.play import DecisionRun, OutcomeTable, play
 from longterm.decisions.primal_dual import DecisionBound, PrimalDual
 from longterm.decisions.primals import Primal
-from longterm.decisions.regressors import PartialFit, Regressor, RidgeRegressor, TableRegressor
+from longterm.decisions.regressors import Regressor, RidgeRegressor, TableRegressor
 from longterm.decisions.router import Route, Router, RouterReport
 from longterm.decisions.text import WordHash
 
@@ -41,7 +41,6 @@ __all__ = [
     "LinearUCB",
     "OffPolicyEstimate",
     "OutcomeTable",
-    "PartialFit",
     "PlannedPrice",
     "Primal",
     "PrimalDual",

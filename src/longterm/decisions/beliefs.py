@@ -167,12 +167,12 @@ def _by_feature(actions: int, shared: FloatArray, own: FloatArray) -> FloatArray
 
 def covariance_root(spread: FloatArray) -> FloatArray:
     """Return a square root of a covariance matrix that may be singular, or slightly indefinite by rounding."""
-    even = (spread + spread.T) / 2
-    even.flat[:: len(even) + 1] += 1e-12 * (1.0 + float(even.trace()))
-    root, status = dpotrf(even, lower=1, clean=1)
+    shifted = spread.copy()
+    shifted.flat[:: len(shifted) + 1] += 1e-12 * (1.0 + float(shifted.trace()))
+    root, status = dpotrf(shifted, lower=1, clean=1)
     if status == 0:
         return np.asarray(root, dtype=np.float64)
-    values, vectors = np.linalg.eigh(even)
+    values, vectors = np.linalg.eigh(shifted)
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)), dtype=np.float64)
 
 

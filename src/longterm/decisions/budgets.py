@@ -70,9 +70,7 @@ class Budget:
 
     def __post_init__(self) -> None:
         validate.validate_fields(self, validate.positive_scalar, "limit", "largest")
-        for field in ("limit", "largest"):
-            if not 1 / LARGEST_NUMBER <= getattr(self, field) <= LARGEST_NUMBER:
-                raise InputError(field, f"{getattr(self, field)} is out of range", "Choose another unit of money")
+        _require_usual_size(self, "limit", "largest")
         if self.kind not in ("at most", "at least"):
             raise InputError("kind", f"{self.kind!r} is not known", "Choose 'at most' or 'at least'")
         if self.above_cheapest and self.kind == "at least":
@@ -117,14 +115,19 @@ class Ceiling:
     def __post_init__(self) -> None:
         validate.validate_fields(self, validate.positive_scalar, "per_request", "largest")
         validate.validate_fields(self, validate.non_negative_scalar, "credit")
-        for field in ("per_request", "largest"):
-            if not 1 / LARGEST_NUMBER <= getattr(self, field) <= LARGEST_NUMBER:
-                raise InputError(field, f"{getattr(self, field)} is out of range", "Choose another unit of money")
+        _require_usual_size(self, "per_request", "largest")
         validate.require_at_most("credit", self.credit, LARGEST_NUMBER, "larger numbers are out of range")
 
     def rate(self, horizon: int | None) -> float:
         """Return ρ̂ = per_request / largest, at most 1."""
         return min(self.per_request / self.largest, 1.0)
+
+
+def _require_usual_size(budget: Budget | Ceiling, *fields: str) -> None:
+    """Raise an InputError if an amount of money is so large or small that products with it overflow."""
+    for field in fields:
+        if not 1 / LARGEST_NUMBER <= getattr(budget, field) <= LARGEST_NUMBER:
+            raise InputError(field, f"{getattr(budget, field)} is out of range", "Choose another unit of money")
 
 
 class Ledger(NamedTuple):

@@ -526,9 +526,10 @@ class Chooser(Stored[ChooserCopy]):
 
     def _warn_of_excess(self, opened: OpenChoice, paid: FloatArray) -> None:
         """Warn if a cost is above the bound of its choice."""
-        excess = np.where(self.rule.budget_set.is_cap, paid - opened.bound, 0.0)
-        if (excess > 0).any():
-            what = f"choice {opened.round} cost {excess.max():g} more than its bound"
+        parts = zip(paid.tolist(), opened.bound.tolist(), self.rule.budget_set.is_cap.tolist(), strict=True)
+        excess = max(cost - bound if is_cap else 0.0 for cost, bound, is_cap in parts)
+        if excess > 0:
+            what = f"choice {opened.round} cost {excess:g} more than its bound"
             warn_caller(f"{what}; the cap may be exceeded by as much", BrokenBoundWarning)
 
     def _find(self, choice: Choice | str) -> OpenChoice:

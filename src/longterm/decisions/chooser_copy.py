@@ -290,10 +290,11 @@ class ChooserCopy:
                 before = self.group_holds.get(name, HoldState())
                 hold = name, self.holds.after(before, float(paid[i]), float(choice.bound[i]))
             state = self.rule.charge(state, choice, paid)
-            choice = choice._replace(paid=paid)
         if outcomes is not None:
             state = self.rule.reward(state, float(outcomes.rewards[choice.action]))
-            choice = choice._replace(outcomes=outcomes)
+        choice = choice._replace(
+            paid=choice.paid if paid is None else paid, outcomes=choice.outcomes if outcomes is None else outcomes
+        )
         is_settled = choice.paid is not None and choice.outcomes is not None
         if is_settled:
             state = self._learn(state, choice)

@@ -6,7 +6,7 @@ They work on losses in [0, 1], ℓ_t(a) = (highest payoff − payoff_t(a)) / pay
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 
@@ -91,10 +91,7 @@ class EXP3IX(_Exponential):
 
     Expected regret ≤ range · (ln K/η + ηKT) = 2 range · √(KT ln K) with the default η = √(ln K/(KT)).
 
-    *Proof.* Hedge's inequality gives Σ_t⟨p_t, ℓ̂_t⟩ − ℓ̂_t(a*) ≤ ln K/η + (η/2) Σ_t Σ_a p_t(a) ℓ̂_t(a)². With γ = η/2,
-    ⟨p_t, ℓ̂_t⟩ = ℓ_t(a_t) − γ Σ_a ℓ̂_t(a), and p ℓ̂² ≤ ℓ̂. So Σ ℓ_t(a_t) − ℓ̂_t(a*) ≤ ln K/η + η Σ_t Σ_a ℓ̂_t(a),
-    and E ℓ̂ ≤ ℓ ≤ 1. ∎ The comparator is fixed, so the adversary may react. If several outcomes are seen, each is
-    used as it is.
+    The proof is in docs/proofs/decisions.md. If several outcomes are seen, each is used as it is.
 
     Parameters
     ----------
@@ -142,9 +139,6 @@ class FixedMixture(Primal[LossState]):
     @property
     def actions(self) -> int:  # type: ignore[override]
         return len(self.shares)
-
-    def fitted(self, setting: Setting) -> Self:
-        return self
 
     def init(self, setting: Setting) -> LossState:
         return LossState(np.zeros(self.actions))

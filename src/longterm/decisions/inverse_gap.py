@@ -23,12 +23,8 @@ class InverseGapWeighting(Primal[Any]):
     with L̂(a) = r̂(a) − ⟨λ, ĉ(a)⟩. Announced costs are used as they are.
 
     **Regret.** E_P ≤ 2KT/γ + (γ/2) U_L against the best action *of each context*, U_L ≥ E Σ (L̂ − L)² at the played
-    pairs: U where costs are announced, 2U(1 + mM²) where they are learned. *Proof.* With gaps δ(a) = L̂(b) − L̂(a)
-    and errors e(a) = L̂(a) − L(a), L(a*) − L(a) = δ(a) + e(a) − e(a*) − δ(a*). Σ p δ ≤ (K−1)/γ; Σ p e ≤ (γ/4) Σ p
-    e² + 1/γ; and −e(a*) ≤ (γ/4) p(a*) e(a*)² + 1/(γ p(a*)), where 1/p(a*) ≤ K + γδ(a*), which takes up −δ(a*) and
-    leaves K/γ. (If a* = b, p(b) ≥ 1/K.) Add: 2K/γ + (γ/2) Σ p e². ∎ The γ that balances it is 2√(KT/U_L). It explores
-    far too much, so `multiple` times it is used, and `regret` gives the bound for that. The γ printed in the paper
-    lacks a factor and its bound a √K; this one is derived anew.
+    pairs: U where costs are announced, 2U(1 + mM²) where they are learned (proof in docs/proofs/decisions.md). The γ
+    that balances it is 2√(KT/U_L). It explores far too much, so `multiple` times it is used.
 
     Parameters
     ----------

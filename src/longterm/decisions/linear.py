@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,61 +17,21 @@ from longterm.errors import InputError
 
 SHARED_LEVEL = 1.0
 """The prior deviation of the level that all actions share: rewards are in [0, 1]."""
-LARGEST_LOG_RATIO = 12.0
 _ONE = np.ones(1)
-LARGEST_RATIO, RATIO, RATIO_WEIGHT = 5.0, 1.1, 20.0
-"""The largest ratio of realised to predicted costs that counts, the first guess of their mean, and its weight."""
+SMALLEST_RATIO, LARGEST_RATIO = 0.1, 5.0
+"""Expected costs are at least this part of the announced ones; paid costs count up to this multiple of them."""
 VARIANCE, VARIANCE_WEIGHT, LEAST_VARIANCE = 0.2, 5.0, 0.1
 """The first guess of the variance of rewards (answers are right or wrong), its weight, the least multiple of noise²."""
 MEMORY = 500.0
-"""The number of terms that running means remember."""
-NOISY = 1.5
-"""Actions whose rewards deviate by more than this multiple of the noise are explored more, up to twice as much."""
-
-
-class RunningMeans(NamedTuple):
-    """Means of recent numbers, one for each place. Old numbers are forgotten after about 500."""
-
-    total: FloatArray
-    """The sums, shape (n,)."""
-    weight: FloatArray
-    """The numbers of terms, shape (n,)."""
-
-    @classmethod
-    def prior(cls, size: int, mean: float, weight: float) -> RunningMeans:
-        """Return a first guess with the weight of so many terms."""
-        return cls(np.full(size, mean * weight), np.full(size, weight))
-
-    @property
-    def mean(self) -> FloatArray:
-        """The means."""
-        return self.total / self.weight
-
-    def updated(self, number: FloatArray | float, place: int | slice) -> RunningMeans:
-        """Return the means after one more term at one place, or at all."""
-        total, weight = self.total.copy(), self.weight.copy()
-        keep = 1.0 - (weight[place] >= MEMORY) / MEMORY
-        total[place], weight[place] = keep * total[place] + number, keep * weight[place] + 1.0
-        return RunningMeans(total, weight)
-
-    def extended(self, mean: float, weight: float) -> RunningMeans:
-        """Return the means with one more place."""
-        return RunningMeans(np.append(self.total, mean * weight), np.append(self.weight, weight))
-
-    def require_sound(self) -> None:
-        """Raise a ValueError unless means from storage can be used."""
-        if not (self.total.min() > 0 and self.weight.min() > 0 and max(self.total.max(), self.weight.max()) < np.inf):
-            raise ValueError("a running mean is not positive")
+"""The number of outcomes that the variance of rewards remembers."""
 
 
 class LinearState(NamedTuple):
-    """The belief of a linear primal, what corrects it, and recent requests."""
+    """The belief of a linear primal, the noise of rewards, and recent requests."""
 
     belief: LinearBelief
-    ratios: RunningMeans
-    """Realised over predicted costs of each budget, which corrects for the skewness of costs."""
-    variances: RunningMeans
-    """The variance of each action's rewards about their predictions, in units of noise²."""
+    squares: FloatArray
+    """Sums of squared errors of each action's rewards in units of noise², and their numbers, shape (2, K)."""
     recent: RecentRequests
 
 
@@ -104,9 +63,6 @@ class _Linear(Primal[LinearState]):
         if self.drift and self.level_scale is None:
             raise InputError("drift", "is that of the levels, and there are none", "Give level_scale=0.15, for example")
 
-    def fitted(self, setting: Setting) -> Self:
-        return self
-
     def init(self, setting: Setting) -> LinearState:
         outputs, length = 1 + setting.resources, self.features + (self.level_scale is not None)
         belief = self.prior
@@ -123,43 +79,51 @@ class _Linear(Primal[LinearState]):
                 "Give a belief from a problem with the same actions, features and budgets",
             )
         recent = RecentRequests.empty(self.window, self.features + self.actions if self.window else 0)
-        ratios = RunningMeans.prior(setting.resources, RATIO, RATIO_WEIGHT)
-        variances = RunningMeans.prior(self.actions, self._first_variance, VARIANCE_WEIGHT)
-        return LinearState(belief._replace(round=np.int64(1)), ratios, variances, recent)
+        squares = np.tile(self._first_squares, self.actions)
+        return LinearState(belief._replace(round=np.int64(1)), squares, recent)
 
     @property
-    def _first_variance(self) -> float:
-        return VARIANCE / self.noise**2
+    def _first_squares(self) -> FloatArray:
+        return np.array([[VARIANCE_WEIGHT * VARIANCE / self.noise**2], [VARIANCE_WEIGHT]])
 
     def extended(self, state: LinearState) -> LinearState:
         recent = state.recent.extended() if self.window else state.recent
-        variances = state.variances.extended(self._first_variance, VARIANCE_WEIGHT)
-        return state._replace(belief=state.belief.extended(), variances=variances, recent=recent)
+        squares = np.concatenate([state.squares, self._first_squares], axis=1)
+        return LinearState(state.belief.extended(), squares, recent)
+
+    def require_sound(self, state: LinearState) -> None:
+        super().require_sound(state)
+        if not (state.squares.min() > 0 and state.squares.max() < np.inf):
+            raise ValueError("the noise of rewards is not positive")
 
     def learn(self, state: LinearState, choice: OpenChoice, outcomes: ActionOutcomes, setting: Setting) -> LinearState:
-        x, ratios, variances = self._features(choice.context), state.ratios, state.variances
+        x, squares = self._features(choice.context), state.squares
         belief = state.belief.rescaled(x).drifted((self.drift / self.noise) ** 2, choice.round)
         for action in outcomes.seen.nonzero()[0].tolist():
-            costs = outcomes.costs[action]
-            if self.learn_costs:
-                announced = None if choice.counted is None else choice.counted[action] / setting.unit
-                predicted = belief.mean[1:, action] @ (x / belief.scale)
-                costs, ratio = _log_ratio(np.abs(costs), announced, predicted)
-                if ratio is not None:
-                    ratios = ratios.updated(np.minimum(ratio, LARGEST_RATIO), slice(None))
-            variance = 1.0
-            if self.learn_noise:
-                # The residual before the update times that after it has the variance as its mean.
-                variance = max(float(variances.total[action] / variances.weight[action]), LEAST_VARIANCE)
-                error = float(outcomes.rewards[action] - belief.mean[0, action] @ (x / belief.scale)) / self.noise
-                square = error**2 * variance / (variance + belief.variance(x, action))
-                variances = variances.updated(square, action)
-            numbers = np.concatenate((outcomes.rewards[action : action + 1], costs))
-            belief = belief.updated(x, action, numbers, variance)
+            reward, costs, variance = float(outcomes.rewards[action]), outcomes.costs[action].tolist(), 1.0
+            if self.learn_costs or self.learn_noise:
+                predicted = (belief.mean[:, action] @ (x / belief.scale)).tolist()
+                if self.learn_costs:
+                    costs = _ratios(costs, choice, action, setting, predicted[1:])
+                if self.learn_noise:
+                    variance, squares = self._variance(belief, squares, x, action, reward - predicted[0])
+            belief = belief.updated(x, action, np.array([reward, *costs]), variance)
         recent = state.recent
         if self.window and choice.counted is not None:
             recent = recent.added(choice.context, choice.counted[:, 0] / setting.unit[0])
-        return LinearState(belief, ratios, variances, recent)
+        return LinearState(belief, squares, recent)
+
+    def _variance(
+        self, belief: LinearBelief, squares: FloatArray, x: FloatArray, action: int, error: float
+    ) -> tuple[float, FloatArray]:
+        """Return the variance of an action's rewards in units of noise², and the sums after one more error."""
+        total, weight = squares[:, action].tolist()
+        variance = max(total / weight, LEAST_VARIANCE)
+        # The residual before the update times that after it has the variance as its mean.
+        square = (error / self.noise) ** 2 * variance / (variance + belief.variance(x, action))
+        squares, keep = squares.copy(), 1.0 - (weight >= MEMORY) / MEMORY
+        squares[:, action] = keep * total + square, keep * weight + 1.0
+        return variance, squares
 
     def predict_recent(self, state: LinearState, request: Request) -> Prediction:
         if not self.window or request.costs is None:
@@ -173,7 +137,7 @@ class _Linear(Primal[LinearState]):
         if self.level_scale is not None:
             contexts = np.concatenate([contexts, np.ones((len(contexts), 1))], axis=1)
         outcomes = (contexts / state.belief.scale) @ state.belief.mean.transpose(0, 2, 1)  # (outputs, rows, K)
-        return Prediction(outcomes[0], self._costs(state, outcomes[1:].transpose(1, 2, 0), costs))
+        return Prediction(outcomes[0], self._costs(outcomes[1:].transpose(1, 2, 0), costs))
 
     def require_context(self, context: FloatArray, round: int) -> None:
         require_features(context, self.features, round)
@@ -182,13 +146,13 @@ class _Linear(Primal[LinearState]):
         """Return the context, with a constant behind it if actions have levels."""
         return context if self.level_scale is None else np.concatenate((context, _ONE))
 
-    def _costs(self, state: LinearState, learned: FloatArray, announced: FloatArray | None) -> FloatArray:
+    def _costs(self, learned: FloatArray, announced: FloatArray | None) -> FloatArray:
         """Return expected costs (..., K, m) from the belief's outputs and the announced costs."""
         if announced is None:
             return learned
         if not self.learn_costs:
             return announced
-        return np.asarray(announced * np.exp(_clip(learned)) * state.ratios.mean)
+        return np.asarray(announced * np.maximum(1.0 + learned, SMALLEST_RATIO))
 
     def _explored(self, probabilities: FloatArray, request: Request) -> FloatArray:
         """Return the probabilities mixed with a share `exploration`/√t of all allowed actions."""
@@ -198,18 +162,17 @@ class _Linear(Primal[LinearState]):
         return np.asarray((1 - share) * probabilities + share * (allowed / allowed.sum()))
 
 
-def _clip(logs: FloatArray) -> FloatArray:
-    return np.minimum(np.maximum(logs, -LARGEST_LOG_RATIO), LARGEST_LOG_RATIO)
-
-
-def _log_ratio(
-    paid: FloatArray, announced: FloatArray | None, predicted: FloatArray
-) -> tuple[FloatArray, FloatArray | None]:
-    """Return ln(paid/announced) and paid/predicted, or the prediction and None if a cost is unknown or 0."""
-    if announced is None or not min(*announced.tolist(), *paid.tolist()) > 0:
-        return predicted, None
-    logs = _clip(np.log(paid) - np.log(announced))
-    return logs, np.exp(logs - _clip(predicted))
+def _ratios(
+    paid: list[float], choice: OpenChoice, action: int, setting: Setting, predicted: list[float]
+) -> list[float]:
+    """Return paid/announced − 1 of each budget, or the prediction where a cost is unknown or 0."""
+    if choice.counted is None:
+        return predicted
+    announced = (choice.counted[action] / setting.unit).tolist()
+    return [
+        min(abs(cost) / price, LARGEST_RATIO) - 1.0 if cost and price > 0 else guess
+        for cost, price, guess in zip(paid, announced, predicted, strict=True)
+    ]
 
 
 @dataclass(frozen=True)
@@ -245,11 +208,10 @@ class ThompsonSampling(_Linear):
         The deviation by which each level moves from one request to the next. Actions that are not played become
         uncertain again and are tried again.
     learn_costs : bool
-        Take announced costs as a prior: the logarithm of paid/announced is learned with the same features, and expected
-        costs are used in place of announced ones.
+        Take announced costs as a prior: paid/announced is learned with the same features, and expected costs are used
+        in place of announced ones.
     learn_noise : bool
-        Learn the deviation of each action's rewards; it begins at 0.45. `noise` then is the unit of the prior only, and
-        `factor` is up to twice as large for actions whose rewards deviate by more than 1.5 times `noise`.
+        Learn the deviation of each action's rewards; it begins at 0.45. `noise` then is the unit of the prior only.
     window : int
         The number of settled requests to remember, for `PlannedPrice`.
 
@@ -270,22 +232,16 @@ class ThompsonSampling(_Linear):
         x = self._features(request.context)
         belief = state.belief.rescaled(x)
         expected = belief.expected(x)
-        costs = self._costs(state, expected[1:].T, request.costs)
+        costs = self._costs(expected[1:].T, request.costs)
         payoff = np.where(request.allowed, expected[0] - costs @ request.prices, -np.inf)
         noise = rng.standard_normal((self.draws, self.actions))
         scale = self.factor * self.noise
         if scale > 0:
-            draws = scale * (noise @ covariance_root(belief.spread(x)).T)
-            payoff = payoff + (draws * self._caution(state) if self.learn_noise else draws)
-            wins = np.bincount(payoff.argmax(axis=1), minlength=self.actions) / self.draws
+            payoff = payoff + scale * (noise @ covariance_root(belief.spread(x)).T)
+            best = payoff.argmax(axis=1)
         else:
-            wins = np.bincount([payoff.argmax()], minlength=self.actions).astype(np.float64)
-        return self._explored(wins, request)
-
-    def _caution(self, state: LinearState) -> list[float]:
-        """Return the multiples of the factor for each action: 2 for noisy rewards, which mislead easily, else 1."""
-        means = zip(state.variances.total.tolist(), state.variances.weight.tolist(), strict=True)
-        return [min(max(math.sqrt(total / weight) / NOISY, 1.0), 2.0) for total, weight in means]
+            best = np.array([payoff.argmax()])
+        return self._explored(np.bincount(best, minlength=self.actions) / len(best), request)
 
 
 @dataclass(frozen=True)
@@ -308,8 +264,7 @@ class LinearUCB(_Linear):
         E_P ≤ 2β(1 + M·[costs learned]) Σ e_t + δT·range,   Σ e_t ≤ noise √(2 K d T max(1, p²/noise²) ln(1 + T
         p²/(K d noise²))).
 
-    *Proof.* On the event the payoff's optimism makes the regret of a round at most 2β(1+M)e_t. Then Cauchy–Schwarz and
-    Σ min(e²/noise², 1)·… ≤ 2 ln det. The union is over K regressions of m + 1 outcomes. ∎
+    The proof is in docs/proofs/decisions.md.
 
     Parameters
     ----------
@@ -323,11 +278,7 @@ class LinearUCB(_Linear):
         The weight of forced exploration: with probability `exploration`/√t any allowed action is played.
     prior : LinearBelief, optional
         A belief from another stream, or after labels, in place of the default prior.
-    level_scale, drift : float, optional
-        As in `ThompsonSampling`.
-    learn_costs, learn_noise : bool
-        As in `ThompsonSampling`.
-    window : int
+    level_scale, drift, learn_costs, learn_noise, window : float, bool, int
         As in `ThompsonSampling`.
     width : float
         β. The theorem's is `theory_width`; about 1 does better in practice.
@@ -345,7 +296,7 @@ class LinearUCB(_Linear):
         expected = belief.expected(x)
         bonus = self.width * self.noise * belief.widths(x)
         # The lowest plausible cost if none is announced; the sign in σĉ turns a floor's the other way.
-        costs = self._costs(state, expected[1:].T - bonus[:, None], request.costs)
+        costs = self._costs(expected[1:].T - bonus[:, None], request.costs)
         payoff = expected[0] + bonus - costs @ request.prices
         best = np.where(request.allowed, payoff, -np.inf).argmax()
         return self._explored(np.bincount([best], minlength=self.actions).astype(np.float64), request)

@@ -276,10 +276,7 @@ class PrimalDual:
         """Return the cost (m,) of the action as the budgets count."""
         if not self.budget_set.counts_above:
             return paid
-        above = np.maximum(paid - opened.base, 0.0)
-        if opened.counted is None:
-            return above
-        return np.where(self.budget_set.above_cheapest & (opened.counted[opened.action] == 0), 0.0, above)
+        return np.asarray(self.counted(opened, np.broadcast_to(paid, (self.actions, len(paid))))[opened.action])
 
     def charge(self, state: RuleState, opened: OpenChoice, paid: FloatArray) -> RuleState:
         """Return the state after the cost (m,) of the action, as the budgets count: ledgers and prices move."""

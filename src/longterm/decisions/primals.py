@@ -108,9 +108,9 @@ class Primal(ABC, Generic[S]):
     actions: int
     """K, the number of actions."""
 
-    @abstractmethod
     def fitted(self, setting: Setting) -> Self:
-        """Return the same primal with its step size set for this problem."""
+        """Return the same primal with its step size, if it has one, set for this problem."""
+        return self
 
     @abstractmethod
     def init(self, setting: Setting) -> S:

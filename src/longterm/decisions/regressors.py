@@ -8,9 +8,8 @@ weights by at most λ‖w‖² + Y² Σ_a ln det, and in expectation that excess
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -148,34 +147,3 @@ class TableRegressor(Regressor[CellState]):
                 f"Give a whole number from 0 to {self.cells - 1}",
                 round=round,
             )
-
-
-@dataclass(frozen=True)
-class PartialFit(Regressor[list[list[Any]]]):
-    """Any scikit-learn regressor with `partial_fit`, one for each outcome and action.
-
-    Its state changes in place and cannot be stored.
-
-    Parameters
-    ----------
-    make : callable
-        Returns a new estimator.
-    first : float
-        The prediction before an action was seen.
-    """
-
-    make: Callable[[], Any]
-    first: float = 0.5
-
-    def init(self, actions: int, outputs: int) -> list[list[Any]]:
-        return [[[self.make(), False] for _ in range(actions)] for _ in range(outputs)]
-
-    def predict(self, state: list[list[Any]], context: FloatArray) -> FloatArray:
-        row = context[None, :]
-        return np.array([[float(model.predict(row)[0]) if fit else self.first for model, fit in ms] for ms in state])
-
-    def learn(self, state: list[list[Any]], context: FloatArray, action: int, outcomes: FloatArray) -> list[list[Any]]:
-        for models, outcome in zip(state, outcomes.tolist(), strict=True):
-            models[action][0].partial_fit(context[None, :], [outcome])
-            models[action][1] = True
-        return state

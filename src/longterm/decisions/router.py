@@ -168,7 +168,6 @@ class Router:
         largest: Mapping[str, float] | None = None,
     ) -> None:
         self.chooser, self.features = chooser, features
-        self.names = list(models)
         self.prices = _require_positive("models", models)
         self.largest = {name: LARGEST_RATIO * price for name, price in self.prices.items()}
         for name, cost in _require_positive("largest", largest or {}).items():
@@ -248,6 +247,11 @@ class Router:
 
     def __repr__(self) -> str:
         return f"Router({', '.join(self.models)}; {self.chooser!r})"
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all models, removed ones included, in the order in which they were added."""
+        return list(self.prices)
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -336,7 +340,7 @@ class Router:
             labels[self._action(name)] = reward
         for name, cost in (costs or {}).items():
             paid[self._action(name)] = cost
-        self.chooser.teach(self.features(prompt), labels, paid, announced=[self.prices[name] for name in self.names])
+        self.chooser.teach(self.features(prompt), labels, paid, announced=list(self.prices.values()))
         for name, cost in (costs or {}).items():
             self.largest[name] = max(self.largest[name], cost)
 
@@ -362,7 +366,6 @@ class Router:
             self.chooser.add_action(self.names.index(name))
         else:
             self.chooser.add_action()
-            self.names.append(name)
         self.prices[name], self.largest[name] = price, max(most, price)
 
     def remove_model(self, name: str) -> None:
@@ -410,13 +413,10 @@ class Router:
         """Return the expected and the largest cost of a request for each model."""
         for name in (*(costs or ()), *(bounds or ())):
             self._action(name)
-        expected = [self.prices[name] for name in self.names]
-        if costs is not None:
-            expected = [costs.get(name, price) for name, price in zip(self.names, expected, strict=True)]
-        most = [self.largest[name] for name in self.names]
-        if bounds is not None:
-            most = [bounds.get(name, cost) for name, cost in zip(self.names, most, strict=True)]
-        return expected, [max(pair) for pair in zip(expected, most, strict=True)]
+        if costs is None and bounds is None:
+            return list(self.prices.values()), list(self.largest.values())
+        expected, most = self.prices | dict(costs or {}), self.largest | dict(bounds or {})
+        return list(expected.values()), [max(most[name], cost) for name, cost in expected.items()]
 
 
 def _require_positive(argument: str, numbers: Mapping[str, float]) -> dict[str, float]:

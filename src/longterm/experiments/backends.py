@@ -1,4 +1,4 @@
-"""Backends that run jobs: processes of this machine, a Dask cluster, or any backend that joblib knows.
+"""Backends that run jobs: processes of this machine, or any backend that joblib knows.
 
 Finished jobs are on disk at once. After a lost worker or an interrupt the same command continues from there.
 """
@@ -27,25 +27,22 @@ class Backend(NamedTuple):
     Parameters
     ----------
     name : str
-        loky (processes of this machine), dask, or a name that was registered with joblib.
+        loky (processes of this machine), or a name that joblib knows.
     workers : int, optional
         The number of workers; None: all cores, or all workers of the backend.
-    scheduler : str, optional
-        The address of a Dask scheduler.
     register : str, optional
-        A function that registers the backend with joblib, as module:function (ray.util.joblib:register_ray).
+        A function to call first, as module:function: it registers the backend or connects to a cluster.
     """
 
     name: str = LOCAL
     workers: int | None = None
-    scheduler: str | None = None
     register: str | None = None
 
 
 @contextmanager
 def open_backend(backend: Backend) -> Iterator[Callable[..., Iterator[Any]]]:
     """Yield ``do(function, arguments)``, which yields function(*a) for every a, in the order of completion."""
-    joblib = _joblib()
+    joblib: Any = import_optional("joblib", "experiments need joblib", "experiments")
     generators: list[Any] = []
 
     def do(function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
@@ -54,7 +51,7 @@ def open_backend(backend: Backend) -> Iterator[Callable[..., Iterator[Any]]]:
         generators.append(parallel(joblib.delayed(function)(*one) for one in arguments))
         return iter(generators[-1])
 
-    with _configure(joblib, backend), _quiet_tracker(), warnings.catch_warnings():
+    with _joblib_config(joblib, backend), _quiet_tracker(), warnings.catch_warnings():
         # Between two jobs loky replaces a worker whose memory has grown, as compiling does. No job is lost.
         warnings.filterwarnings("ignore", message="A worker stopped while some jobs were given")
         # joblib warns about the jobs that an interrupt cancelled.
@@ -93,25 +90,17 @@ def _quiet_tracker() -> Iterator[None]:
             os.environ["PYTHONWARNINGS"] = before
 
 
-@contextmanager
-def _configure(joblib: Any, backend: Backend) -> Iterator[None]:
-    """Make joblib use the backend."""
+def _joblib_config(joblib: Any, backend: Backend) -> Any:
+    """Return the context in which joblib uses the backend."""
     if backend.register is not None:
         _register(backend.register)
-    if backend.name == "dask":
-        with _dask_client(backend), joblib.parallel_config(backend="dask", n_jobs=backend.workers or -1):
-            yield
-        return
-    if backend.scheduler is not None:
-        raise InputError("scheduler", f"means nothing to {backend.name!r}", "Give --backend dask with it")
     options = {"inner_max_num_threads": 1, "idle_worker_timeout": IDLE_SECONDS} if backend.name == LOCAL else {}
     try:
-        config = joblib.parallel_config(backend=backend.name, n_jobs=backend.workers or -1, **options)
+        return joblib.parallel_config(backend=backend.name, n_jobs=backend.workers or -1, **options)
     except (ValueError, ImportError) as error:
-        remedy = "Choose loky or dask, or register it first (--register module:function)"
-        raise InputError("backend", f"{backend.name!r} is not known to joblib", remedy) from error
-    with config:
-        yield
+        what = f"{backend.name!r} cannot be used ({' '.join(str(error).split())})"
+        remedy = "Choose loky, or register another first (--register module:function)"
+        raise InputError("backend", what, remedy) from error
 
 
 def _register(where: str) -> None:
@@ -121,22 +110,3 @@ def _register(where: str) -> None:
     except (ImportError, AttributeError) as error:
         remedy = "Give module:function of something installed, ray.util.joblib:register_ray for example"
         raise InputError("register", f"{where!r} cannot be imported ({error})", remedy) from error
-
-
-@contextmanager
-def _dask_client(backend: Backend) -> Iterator[None]:
-    """Connect to the Dask scheduler."""
-    distributed: Any = import_optional("distributed", "backend 'dask' needs distributed", "dask")
-    if backend.scheduler is None:
-        raise InputError("scheduler", "is missing", "Give the address of the Dask scheduler, tcp://host:8786")
-    try:
-        client = distributed.Client(backend.scheduler, timeout="10s")
-    except (OSError, ValueError) as error:  # a TimeoutError is an OSError
-        what = f"nothing answers at {backend.scheduler!r} ({error or type(error).__name__})"
-        raise InputError("scheduler", what, "Start one with `dask scheduler`, and give its address") from error
-    with client:
-        yield
-
-
-def _joblib() -> Any:
-    return import_optional("joblib", "experiments need joblib", "experiments")

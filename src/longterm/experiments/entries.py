@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import inspect
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, get_type_hints
 
 import numpy as np
 
+from longterm import _validate as validate
 from longterm.errors import InputError, LongtermError, did_you_mean
 from longterm.experiments.parameter_types import describe_type, fits, is_plain
 from longterm.learners import Learner
@@ -63,19 +63,11 @@ class Entry:
                 raise InputError(f"{where}.{key}", what, f"Choose from {sorted(known)}")
             if key in hints and not fits(value, hints[key]):
                 what = f"{value!r} is not {describe_type(hints[key])}"
-                raise InputError(f"{where}.{key}", what, f"Correct it, or leave it out: {self._defaults()}")
+                raise InputError(f"{where}.{key}", what, f"Correct it, or leave it out: {self.signature()}")
         for key, parameter in known.items():
             named = parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
             if named and parameter.default is parameter.empty and key not in given:
-                raise InputError(f"{where}.{key}", "is missing", f"{self.name!r} needs it: {self._defaults()}")
-
-    def _defaults(self) -> str:
-        """Return the parameters with their defaults, written as in TOML and on the command line."""
-        parts = [
-            name if p.default in (p.empty, None) else f"{name} = {json.dumps(p.default, ensure_ascii=False)}"
-            for name, p in self.parameters.items()
-        ]
-        return f"by default {', '.join(parts)}"
+                raise InputError(f"{where}.{key}", "is missing", f"{self.name!r} needs it: {self.signature()}")
 
     def signature(self) -> str:
         """Return the name and the parameters with their defaults."""
@@ -88,12 +80,15 @@ class LearnerEntry(Entry):
     """A learner, made by ``build(problem, rounds, **parameters)``."""
 
     title: str = ""
-    """The name in figures; left out, the entry's name."""
+    """The name in figures; by default the entry's name."""
     variants: tuple[Mapping[str, Any], ...] = ({},)
     """The settings that take part in an arena unless the user names others."""
     drifting: tuple[Mapping[str, Any], ...] = ()
     """The settings that take part in the arena of problems that drift."""
     reserved_args: ClassVar[int] = 2
+
+    def __post_init__(self) -> None:
+        validate.set_frozen(self, title=self.title or self.name)
 
     @classmethod
     def of_class(cls, learner: type[Learner[Any]]) -> LearnerEntry:

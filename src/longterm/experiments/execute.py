@@ -5,10 +5,12 @@ from __future__ import annotations
 import platform
 import sys
 from dataclasses import replace
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TextIO
 
+import longterm
 from longterm.engines.selection import Engine, faster_engine
 from longterm.errors import LongtermError
 from longterm.experiments.backends import Backend, open_backend
@@ -93,19 +95,9 @@ def run_experiment(
 
 def versions(engine: str) -> dict[str, str]:
     """Return the versions that the numbers may depend on."""
-    packages = ["longterm", "numpy", "scipy", *(["jax", "jaxlib"] if engine == "jax" else [])]
-    return {"python": platform.python_version(), **{name: _version(name) for name in packages}}
-
-
-def _version(package: str) -> str:
-    if package == "longterm":
-        from longterm import __version__
-
-        return __version__
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "not installed"
+    packages = ["numpy", "scipy", *(["jax", "jaxlib"] if engine == "jax" else [])]
+    found = {name: version(name) for name in packages if find_spec(name) is not None}
+    return {"python": platform.python_version(), "longterm": longterm.__version__, **found}
 
 
 def engine_for(spec: ExperimentSpec) -> Engine:

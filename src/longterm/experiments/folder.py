@@ -13,7 +13,6 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Protocol, TypeVar
 
 from longterm.errors import InputError
@@ -23,13 +22,7 @@ from longterm.experiments.manifests import describe_differences, only_adds
 from longterm.experiments.records import encode_record, read_record, write_file, write_json
 from longterm.experiments.spec import ExperimentSpec
 from longterm.experiments.spec_tables import spec_of, table_of
-from longterm.storage.files import remove_abandoned
-
-fcntl: ModuleType | None
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None
+from longterm.storage.files import remove_abandoned, try_lock
 
 
 class HasStem(Protocol):
@@ -101,7 +94,6 @@ class JobFolder:
             old, new = ({**one, "command": ""} for one in (found["spec"], wanted["spec"]))  # the command may differ
             if only_adds(old, new) and found["versions"] == wanted["versions"]:
                 current = False  # finished jobs stay; the manifest is written again
-                self.remove_joint_records()
             elif old != new:
                 what = f"holds another {self.kind}: {describe_differences(old, new)}"
                 raise InputError(str(self.path), what, "Give another folder (--out), or delete this one")
@@ -122,31 +114,20 @@ class JobFolder:
             write_json(self.path / "manifest.json", wanted)
         return not current
 
-    def remove_joint_records(self) -> None:
-        """Delete records about all learners together, after learners were added."""
-
     @contextmanager
     def _locked(self) -> Iterator[None]:
         """Hold a lock of the operating system on the folder itself; it ends with the process."""
-        if fcntl is None:
+        if not hasattr(os, "O_DIRECTORY"):  # Windows does not open folders
             yield
             return
-        descriptor = os.open(self.path, os.O_RDONLY)
+        descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
         try:
-            self._lock(descriptor)
+            if not try_lock(descriptor):
+                what = "another process is at work in this folder"
+                raise InputError(str(self.path), what, "Wait for it, or give another folder (--out)")
             yield
         finally:
             os.close(descriptor)
-
-    def _lock(self, descriptor: int) -> None:
-        assert fcntl is not None
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            what = "another process is at work in this folder"
-            raise InputError(str(self.path), what, "Wait for it, or give another folder (--out)") from error
-        except OSError:  # a file system without locks
-            return
 
     def unfinished(self, jobs: Sequence[J]) -> list[J]:
         """Return the jobs without a valid record."""
@@ -208,9 +189,6 @@ class ResultFolder(JobFolder):
 
     def check(self, spec: Mapping[str, Any]) -> None:
         spec_of(spec)
-
-    def remove_joint_records(self) -> None:
-        (self.runs / f"{Job('bounds').stem}.json").unlink(missing_ok=True)
 
     def opened_for(self, spec: ExperimentSpec, versions: Mapping[str, str]) -> AbstractContextManager[None]:
         """Lock the folder for an experiment, as `opened`."""

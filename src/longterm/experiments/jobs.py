@@ -1,11 +1,10 @@
-"""The jobs of an experiment, as workers run them.
+"""The jobs of an experiment, and the work that they share with those of an arena.
 
 A job is a few words and numbers: the worker builds the problem and reads the data itself.
 
 problem           parameters to be computed first (a chosen budget), the number of rounds, the constants
-bounds            the theorems' bounds of every curve
 comparator, seed  x*_t at the recorded rounds
-run, curve, seed  one learner on one sequence
+run, curve, seed  one learner on one sequence, with the bounds of its theorem
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import json
 import time
 import traceback
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -35,6 +34,7 @@ from longterm.experiments.catalogue import find_learner, find_problem
 from longterm.experiments.result import LOGGED
 from longterm.experiments.rounds import logged_rounds, recorded_rounds
 from longterm.experiments.spec import ExperimentSpec, LearnerSpec, as_json, slug
+from longterm.hindsight.base import Hindsight
 from longterm.learners import Learner
 from longterm.problems.scenarios import Scenario
 
@@ -53,7 +53,7 @@ RECORDED = (
 class Job:
     """An independent unit of work."""
 
-    kind: Literal["problem", "bounds", "comparator", "run"]
+    kind: Literal["problem", "comparator", "run"]
     curve: LearnerSpec | None = None
     seed: int | None = None
 
@@ -73,28 +73,14 @@ def all_jobs(spec: ExperimentSpec, prepared: Mapping[str, Any] | None) -> list[J
     """Return every job, the longest first; `prepared` is the record of the first job, if there is one."""
     seeds = seeds_of(spec, prepared)
     comparators = [Job("comparator", seed=seed) for seed in seeds]
-    runs = [Job("run", curve, seed) for curve in spec.curves for seed in seeds]
-    return [Job("problem"), *comparators, *runs, Job("bounds")]
+    return [Job("problem"), *comparators, *(Job("run", curve, seed) for curve in spec.curves for seed in seeds)]
 
 
 def work(spec: ExperimentSpec, job: Job, prepared: Mapping[str, Any] | None) -> tuple[dict[str, Any], float]:
     """Return the record of a job and its seconds; `prepared` is the record of the job `problem`."""
     begin = time.perf_counter()
     with single_threaded(), collect_assumptions() as noted:
-        if job.kind == "problem":
-            content = _prepare(spec)
-        elif prepared is None:
-            raise InputError("prepared", "is missing", "Run the job 'problem' first")
-        else:
-            rounds = recorded_rounds(prepared["rounds"], spec.record)
-            scenario = scenario_of(spec.problem.name, as_json(prepared["parameters"]))
-            try:
-                content = {"rounds": rounds.tolist()} | _WORK[job.kind](spec, job, scenario, rounds)
-            except Exception as error:
-                if job.kind != "run" or job.curve is None:
-                    raise
-                where = f"{job.curve.name} on {scenario.problem.name!r}, seed {job.seed}"
-                content = {"failed": f"{where}{describe_stop(error)}"}
+        content = _prepare(spec) if prepared is None else _run_or_compare(spec, job, prepared)
     return {"job": job.stem, **content, **noted}, time.perf_counter() - begin
 
 
@@ -137,7 +123,7 @@ def _prepare(spec: ExperimentSpec) -> dict[str, Any]:
     if rounds is None:
         raise InputError("rounds", f"{spec.problem.name!r} has no length of its own", "Give the number of rounds")
     for curve in spec.curves:  # an error in one stops the experiment before the first run
-        learner_of(scenario, curve.learner, int(rounds), as_json(curve.parameters))
+        learner_of(scenario, curve, int(rounds))
     constants = scenario.problem.constants
     facts |= {
         **scenario.facts,
@@ -150,34 +136,35 @@ def _prepare(spec: ExperimentSpec) -> dict[str, Any]:
     return prepared if scenario.stream.depends_on_seed else {**prepared, "same_for_all_seeds": True}
 
 
-def _bounds(spec: ExperimentSpec, job: Job, scenario: Scenario, rounds: NDArray[np.int64]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for curve in spec.curves:
-        learner = learner_of(scenario, curve.learner, int(rounds[-1]), as_json(curve.parameters))
-        for kind, theorem in (("bounds", learner.bound), ("printed_bounds", learner.bound_as_printed)):
-            proved = theorem(scenario.problem, rounds)
-            found.setdefault(kind, {})[curve.name] = {measure: values.tolist() for measure, values in proved.items()}
-    return found
-
-
-def _comparator(spec: ExperimentSpec, job: Job, scenario: Scenario, rounds: NDArray[np.int64]) -> dict[str, Any]:
+def _run_or_compare(spec: ExperimentSpec, job: Job, prepared: Mapping[str, Any]) -> dict[str, Any]:
     assert job.seed is not None
-    best = hindsight.best(
-        scenario.problem, scenario.stream, rounds, seeds=job.seed, benchmark=scenario.benchmark, progress=None
-    )
+    rounds = recorded_rounds(prepared["rounds"], spec.record)
+    scenario = scenario_of(spec.problem.name, as_json(prepared["parameters"]))
+    if job.curve is None:
+        return {"seed": job.seed, **_comparator(scenario, job.seed, rounds)}
+    try:
+        content = _run(spec, job.curve, job.seed, scenario, rounds)
+    except Exception as error:
+        where = f"{job.curve.name} on {scenario.problem.name!r}, seed {job.seed}"
+        return {"failed": f"{where}{describe_stop(error)}"}
+    return {"curve": job.curve.name, "seed": job.seed, "rounds": rounds.tolist(), **content}
+
+
+def _comparator(scenario: Scenario, seed: int, rounds: NDArray[np.int64]) -> dict[str, Any]:
+    best, record = comparator_record(scenario, rounds, seed)
+    record["x"] = best.x[-1].tolist()
     constraint = scenario.problem.constraint
-    found = {"loss": best.loss, "gap": best.gap, "x": best.x[-1]}
     if not constraint.parameters:  # a varying constraint has no value without its round
-        found["constraint"] = np.max(constraint.values(best.x), axis=-1)
-    return {"seed": job.seed, **{name: np.asarray(value).tolist() for name, value in found.items()}}
+        record["constraint"] = np.max(constraint.values(best.x), axis=-1).tolist()
+    return record
 
 
-def _run(spec: ExperimentSpec, job: Job, scenario: Scenario, rounds: NDArray[np.int64]) -> dict[str, Any]:
-    assert job.curve is not None
-    assert job.seed is not None
+def _run(
+    spec: ExperimentSpec, curve: LearnerSpec, seed: int, scenario: Scenario, rounds: NDArray[np.int64]
+) -> dict[str, Any]:
     assert spec.engine != "auto"  # chosen before the first job
     T = int(rounds[-1])
-    learner = learner_of(scenario, job.curve.learner, T, as_json(job.curve.parameters))
+    learner = learner_of(scenario, curve, T)
     logged = logged_rounds(T) if spec.logged else rounds[:0]
     record = np.unique(np.concatenate([rounds, logged, logged - 1]))  # two consecutive sums give g in a round
     trace = run(
@@ -185,20 +172,36 @@ def _run(spec: ExperimentSpec, job: Job, scenario: Scenario, rounds: NDArray[np.
         learner,
         scenario.stream,
         T,
-        seeds=job.seed,
+        seeds=seed,
         record=record[record > 0].tolist(),
         engine=spec.engine,
         progress=None,
     )
     index = np.searchsorted(trace.rounds, rounds)
-    measures = measures_of(trace) | ({LOGGED: _logged_sums(trace, logged)} if spec.logged else {})
+    measures = {name: getattr(trace, name) for name in RECORDED}
+    measures |= {LOGGED: _logged_sums(trace, logged)} if spec.logged else {}
     return {
-        "curve": job.curve.name,
-        "seed": job.seed,
-        "measures": {name: values[index].tolist() for name, values in measures.items()},
-        "reports": {name: values[index].tolist() for name, values in trace.reports.items() if values.ndim == 1},
+        "measures": as_lists({name: values[index] for name, values in measures.items()}),
+        "reports": as_lists({name: values[index] for name, values in trace.reports.items() if values.ndim == 1}),
+        "bounds": as_lists(learner.bound(scenario.problem, rounds)),
+        "printed_bounds": as_lists(learner.bound_as_printed(scenario.problem, rounds)),
         "x": np.asarray(learner.ask(trace.state)).tolist(),
     }
+
+
+def comparator_record(
+    scenario: Scenario, rounds: Sequence[int] | NDArray[np.int64], seeds: Any, **options: Any
+) -> tuple[Hindsight, dict[str, Any]]:
+    """Return the best decisions in hindsight after each of the rounds, and their losses and gaps as lists."""
+    best = hindsight.best(
+        scenario.problem, scenario.stream, rounds, seeds=seeds, benchmark=scenario.benchmark, progress=None, **options
+    )
+    return best, {"rounds": [int(t) for t in rounds], **as_lists({"loss": best.loss, "gap": best.gap})}
+
+
+def as_lists(arrays: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arrays as lists, for a record."""
+    return {name: np.asarray(values).tolist() for name, values in arrays.items()}
 
 
 def describe_stop(error: BaseException) -> str:
@@ -210,11 +213,6 @@ def describe_stop(error: BaseException) -> str:
     return f"{at}: {type(error).__name__}: {error}{line}"
 
 
-def measures_of(trace: Trace) -> dict[str, FloatArray]:
-    """Return the totals of a run at its recorded rounds."""
-    return {name: getattr(trace, name) for name in RECORDED}
-
-
 def _logged_sums(trace: Trace, logged: NDArray[np.int64]) -> FloatArray:
     """Return Σ g over the logged rounds up to each recorded round."""
     sums = np.append(trace.signed_violation, 0.0)  # index −1: before round 1
@@ -224,22 +222,18 @@ def _logged_sums(trace: Trace, logged: NDArray[np.int64]) -> FloatArray:
     return np.cumsum(single)
 
 
-_WORK = {"bounds": _bounds, "comparator": _comparator, "run": _run}
-
-
 # A worker runs many jobs of one experiment and reuses what it built and what the engine compiled.
 @lru_cache(maxsize=2)
 def scenario_of(name: str, parameters: str) -> Scenario:
     """Return the problem and stream of this name; the parameters are JSON."""
-    return find_problem(name).build(**_from_json(parameters))  # type: ignore[no-any-return]
+    return find_problem(name).build(**json.loads(parameters))  # type: ignore[no-any-return]
+
+
+def learner_of(scenario: Scenario, spec: LearnerSpec, rounds: int) -> Learner[Any]:
+    """Return the learner of a specification for a problem."""
+    return _build_learner(scenario, spec.learner, rounds, as_json(spec.parameters))
 
 
 @lru_cache(maxsize=64)
-def learner_of(scenario: Scenario, name: str, rounds: int, parameters: str) -> Learner[Any]:
-    """Return the learner of this name for a problem; the parameters are JSON."""
-    return find_learner(name).learner(scenario.problem, rounds, _from_json(parameters))
-
-
-def _from_json(text: str) -> dict[str, Any]:
-    table: dict[str, Any] = json.loads(text)
-    return table
+def _build_learner(scenario: Scenario, name: str, rounds: int, parameters: str) -> Learner[Any]:
+    return find_learner(name).learner(scenario.problem, rounds, json.loads(parameters))

@@ -24,6 +24,7 @@ BOUNDARY_SHARE = 1e-6
 """A comparator is on the boundary if it leaves at most this share of the budget unused."""
 
 
+@names_only()
 def load_result(folder: str | Path) -> Result:
     """Read a finished experiment; no module that its manifest names is imported.
 
@@ -37,18 +38,13 @@ def load_result(folder: str | Path) -> Result:
     Result
         As `run_experiment` returned it.
     """
-    with names_only():
-        return _read_result(Path(folder))
-
-
-def _read_result(folder: Path) -> Result:
     results = ResultFolder(folder)
     manifest, spec = results.manifest, results.spec
-    prepared, bounds = results.require(Job("problem")), results.require(Job("bounds"))
+    prepared = results.require(Job("problem"))
     seeds = seeds_of(spec, prepared)
     best = [results.require(Job("comparator", seed=seed)) for seed in seeds]
     runs = {curve.name: [results.require(Job("run", curve, seed)) for seed in seeds] for curve in spec.curves}
-    rounds = np.asarray(bounds["rounds"], dtype=np.int64)
+    rounds = np.asarray(best[0]["rounds"], dtype=np.int64)
     loss, gap = _columns(best, "loss"), _columns(best, "gap")
     D = prepared["facts"]["constants"]["constraint_bound"]
     result = Result(
@@ -57,11 +53,11 @@ def _read_result(folder: Path) -> Result:
         problem=_facts(prepared, best),
         rounds=rounds,
         seeds=seeds,
-        curves=tuple(_curve(curve, runs[curve.name], loss, bounds, D) for curve in spec.curves),
+        curves=tuple(_curve(curve, runs[curve.name], loss, D) for curve in spec.curves),
         certified_gap=_relative_gap(gap, loss, rounds),
         spec=manifest["spec"],
         versions=manifest["versions"],
-        command=_rerun_command(spec, folder),
+        command=_rerun_command(spec, results.path),
     )
     warnings = {
         name: sorted({text for run in found for text in run.get("warnings", [])}) for name, found in runs.items()
@@ -104,9 +100,7 @@ def summary_of(result: Result) -> dict[str, Any]:
     }
 
 
-def _curve(
-    spec: LearnerSpec, runs: Sequence[Mapping[str, Any]], best: FloatArray, bounds: Mapping[str, Any], D: float
-) -> Curve:
+def _curve(spec: LearnerSpec, runs: Sequence[Mapping[str, Any]], best: FloatArray, D: float) -> Curve:
     """Return the curve of a learner; values that are rounding relative to D become 0."""
     found = {name: _columns([run["measures"] for run in runs], name) for name in runs[0]["measures"]}
     found["regret"] = found["cumulative_loss"] - best
@@ -121,9 +115,11 @@ def _curve(
         measures={
             name: zero_rounding(found[name], scales.get(name, D)) for name in (*MEASURES, LOGGED) if name in found
         },
-        bounds=_arrays(bounds["bounds"][spec.name]),
+        bounds={name: np.asarray(values) for name, values in runs[0]["bounds"].items()},
         # The user's own curves are not compared with what a paper prints.
-        printed_bounds=_arrays(bounds["printed_bounds"][spec.name]) if spec.role != "own" else {},
+        printed_bounds={
+            name: np.asarray(values) for name, values in runs[0]["printed_bounds"].items() if spec.role != "own"
+        },
         read_off=spec.read_off,
         learner=f"{spec.learner}({parameters})",
     )
@@ -146,10 +142,6 @@ def _facts(prepared: Mapping[str, Any], best: Sequence[Mapping[str, Any]]) -> di
 def _columns(records: Sequence[Mapping[str, Any]], name: str) -> FloatArray:
     """Return one field of several records, rounds first, then the sequences."""
     return np.array([record[name] for record in records], dtype=np.float64).T
-
-
-def _arrays(lists: Mapping[str, Any]) -> dict[str, FloatArray]:
-    return {name: np.asarray(values) for name, values in lists.items()}
 
 
 def _rerun_command(spec: ExperimentSpec, folder: Path) -> str:

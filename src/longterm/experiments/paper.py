@@ -92,7 +92,9 @@ def _dsm(options: Options) -> ExperimentSpec:
     )
     title = f"Doubly-stochastic matrices, p = {DSM_SIZE}, T = {rounds}, β = {options.beta:.3g}"
     problem = ProblemSpec("doubly_stochastic", {"size": DSM_SIZE})
-    return ExperimentSpec(problem, learners, rounds, _seeds(options), record=80, name="dsm", title=title)
+    return ExperimentSpec(
+        problem, learners, rounds, tuple(range(options.sequences)), record=80, name="dsm", title=title
+    )
 
 
 READ_OFF: Mapping[str, Mapping[str, Mapping[str, float]]] = {
@@ -128,12 +130,8 @@ def _budgeted(name: str, options: Options) -> ExperimentSpec:
     title = f"Sparse classification of {data}, {budget}, β = {options.beta:.3g}"
     parameters: dict[str, Any] = {"data": name} | ({} if options.rho is None else {"budget": options.rho})
     problem = ProblemSpec("budgeted_logistic", parameters)
-    seeds = _seeds(options)
+    seeds = tuple(range(options.sequences))
     return ExperimentSpec(problem, learners, options.rounds, seeds, record=40, logged=True, name=name, title=title)
-
-
-def _seeds(options: Options) -> tuple[int, ...]:
-    return tuple(range(options.sequences))
 
 
 def _select(curves: Sequence[LearnerSpec], wanted: Sequence[str]) -> tuple[LearnerSpec, ...]:

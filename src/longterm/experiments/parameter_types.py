@@ -36,7 +36,7 @@ def fits(value: Any, hint: Any) -> bool:
         return value is None
     if hint in (float, int):
         return isinstance(value, (int, float) if hint is float else int) and not isinstance(value, bool)
-    kind = get_origin(hint) if get_origin(hint) in (list, dict) else hint
+    kind = get_origin(hint) if get_origin(hint) in (list, dict, Mapping) else hint
     return isinstance(value, kind) if isinstance(kind, type) else True
 
 

@@ -54,7 +54,8 @@ def _check_bounds(result: Result) -> Remark:
     if not proven:
         return Remark("note", "No curve here has a theorem with a bound.")
     bounds = "the bound of its theorem" if len(proven) == 1 else "the bounds of their theorems"
-    return Remark("note", f"Below {bounds}, with the exact constants: {_list_names(proven, len(result.curves))}.")
+    names = f"all {len(proven)}" if MAX_NAMES < len(proven) == len(result.curves) else list_names(proven, MAX_NAMES)
+    return Remark("note", f"Below {bounds}, with the exact constants: {names}.")
 
 
 def _broken_bounds(curve: Curve) -> list[str]:
@@ -65,13 +66,10 @@ def _broken_bounds(curve: Curve) -> list[str]:
     ]
 
 
-def _list_names(names: list[str], curves: int) -> str:
+def list_names(names: Sequence[str], most: int) -> str:
     """Return the names; of many, the first few and the number of the others."""
-    if len(names) <= MAX_NAMES:
-        return "; ".join(names)
-    if len(names) == curves:
-        return f"all {curves}"
-    return f"{'; '.join(names[:MAX_NAMES])}; and {len(names) - MAX_NAMES} more"
+    more = [f"and {len(names) - most} more"] if len(names) > most else []
+    return "; ".join([*names[:most], *more])
 
 
 def _certificate(result: Result) -> Remark:
@@ -79,6 +77,10 @@ def _certificate(result: Result) -> Remark:
     where = f"at each of the {len(result.rounds)} recorded rounds of every sequence"
     if worst == 0:
         return Remark("note", f"The best decisions in hindsight are exact, {where}: they have a closed form.")
+    if not np.isfinite(worst):
+        return Remark("note", "Some best decisions in hindsight have no certificate: the true regret may be larger.")
     return Remark(
-        "note", f"The best decisions in hindsight are certified: {where} the relative gap is at most {worst:.2g}."
+        "note",
+        f"The best decisions in hindsight are certified: {where} the relative gap is at most {worst:.2g}. The true "
+        "regret exceeds the value shown by at most that share of their loss.",
     )

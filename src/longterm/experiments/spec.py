@@ -1,23 +1,4 @@
-"""Specifications of experiments: the same frozen dataclasses from Python, from a TOML file and the command line.
-
-name = "mine"                       # of the experiment
-rounds = 2000                       # T; left out, the rows of the data set
-seeds = 5                           # 0 … 4, or a list of seeds: one sequence each
-record = 30                         # about how many rounds are recorded
-
-[problem]
-name = "budgeted_logistic"          # of the catalogue; the other keys are its parameters
-data = "sample"
-budget = 3.0
-
-[[learners]]
-learner = "aogd"                    # of the catalogue; the keys below are its parameters
-beta = [0.5, 0.6667]                # a list becomes a grid: one curve each
-
-[[learners]]
-learner = "mahdavi_ogd"
-name = "Convex OGD"                 # its name in figures
-"""
+"""Specifications of experiments: the same frozen dataclasses from Python, from a TOML file and the command line."""
 
 from __future__ import annotations
 
@@ -27,8 +8,8 @@ import math
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from typing import Any, get_args
+from dataclasses import dataclass, field
+from typing import Any, get_type_hints
 
 from longterm import _validate as validate
 from longterm.engines.selection import EngineChoice
@@ -68,7 +49,7 @@ class ProblemSpec:
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        _require_types(self)
+        _require_types(self, "problem.")
         _require_json(self.parameters, "problem")
         find_problem(self.name, "problem.name").check(self.parameters, "problem")
 
@@ -104,29 +85,20 @@ class LearnerSpec:
     read_off: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        _require_types(self)
+        _require_types(self, "learners.")
         # Sorted, so that a grid has the same names when it is read from a manifest.
         validate.set_frozen(self, parameters={str(k): _grid_values(v) for k, v in sorted(self.parameters.items())})
-        if self.role not in get_args(Role):
-            raise InputError("learners.role", f"{self.role!r} is not known", f"Choose from {list(get_args(Role))}")
         _require_json(self.parameters, f"learners.{self.learner}")
         for measure, value in self.read_off.items():
-            if measure not in (*MEASURES, LOGGED):
-                known = [*MEASURES, LOGGED]
+            if measure not in (known := [*MEASURES, LOGGED]):
                 raise InputError("learners.read_off", f"{measure!r} is no measure", f"Choose from {known}")
             validate.scalar(f"learners.read_off.{measure}", validate.number(f"learners.read_off.{measure}", value))
         entry = find_learner(self.learner, "learners.learner")
-        for one in self.curves if self.is_grid else (self,):
-            entry.check(one.parameters, f"learners.{self.learner}")
         if not self.name:
-            given = ", ".join(f"{k} = {_format(v)}" for k, v in self.parameters.items() if not isinstance(v, tuple))
-            title = learner_title(self.learner)
-            validate.set_frozen(self, name=f"{title}, {given}" if given else title)
-
-    @property
-    def is_grid(self) -> bool:
-        """True if a parameter has several values."""
-        return any(isinstance(value, tuple) for value in self.parameters.values())
+            fixed = {key: value for key, value in self.parameters.items() if not isinstance(value, tuple)}
+            validate.set_frozen(self, name=_with_settings(entry.title, fixed))
+        for curve in self.curves:
+            entry.check(curve.parameters, f"learners.{self.learner}")
 
     @property
     def curves(self) -> tuple[LearnerSpec, ...]:
@@ -138,8 +110,7 @@ class LearnerSpec:
         points = []
         for values in itertools.product(*varied.values()):
             point = dict(zip(varied, values, strict=True))
-            settings = ", ".join(f"{key} = {_format(value)}" for key, value in point.items())
-            name = f"{self.name or learner_title(self.learner)}, {settings}"
+            name = _with_settings(self.name, point)
             points.append(LearnerSpec(self.learner, {**self.parameters, **point}, name, self.role, self.read_off))
         return tuple(points)
 
@@ -208,24 +179,13 @@ class ExperimentSpec:
         if validate.count("record", self.record) < MIN_RECORDED:
             raise InputError("record", f"{self.record} is too few", f"Record at least {MIN_RECORDED} rounds")
         require_at_most("record", self.record, MAX_RECORDED, "recorded rounds")
-        if self.engine not in get_args(EngineChoice):
-            known = list(get_args(EngineChoice))
-            raise InputError("engine", f"{self.engine!r} is not known", f"Choose from {known}")
         if not self.learners or not all(isinstance(one, LearnerSpec) for one in self.learners):
             raise InputError(
                 "learners",
                 "is empty or holds something else",
                 'Give at least one, in TOML a line [[learners]] and below it learner = "aogd"',
             )
-        names = [slug(curve.name) for curve in self.curves]
-        for name in names:
-            if names.count(name) > 1 or not name or name in RESERVED:
-                what = f"two curves would be called {name!r}" if names.count(name) > 1 else f"{name!r} cannot be used"
-                remedy = "Give every learner a name of its own; values of a grid have to differ in four digits"
-                raise InputError("learners.name", what, remedy)
-            if len(name.encode()) > MAX_NAME_BYTES:
-                what = f"{name!r} is too long for a file"
-                raise InputError("learners.name", what, f"Give a name of at most {MAX_NAME_BYTES} letters")
+        require_file_names("learners.name", "curves", [curve.name for curve in self.curves])
 
     @property
     def curves(self) -> tuple[LearnerSpec, ...]:
@@ -233,10 +193,24 @@ class ExperimentSpec:
         return tuple(curve for learner in self.learners for curve in learner.curves)
 
 
-RESERVED = ("problem", "bounds", "comparator")
+RESERVED = ("problem", "comparator")
 """File names that no curve may have."""
 MAX_NAME_BYTES = 200
 """With the seed and the suffix, file systems allow 255 bytes."""
+
+
+def require_file_names(argument: str, what: str, names: Sequence[str]) -> None:
+    """Raise unless each name can be the name of a file of its own."""
+    slugs = [slug(name) for name in names]
+    for name in slugs:
+        if slugs.count(name) > 1:
+            remedy = "Give each a name of its own; values of a grid have to differ in four digits"
+            raise InputError(argument, f"two {what} would be called {name!r}", remedy)
+        if not name or name in RESERVED:
+            raise InputError(argument, f"{name!r} cannot be used", "Give another name")
+        if len(name.encode()) > MAX_NAME_BYTES:
+            remedy = f"Give a name of at most {MAX_NAME_BYTES} letters"
+            raise InputError(argument, f"{name!r} is too long for a file", remedy)
 
 
 def slug(name: str) -> str:
@@ -261,12 +235,6 @@ def validate_sequences(count: Any, argument: str = "sequences") -> int:
     return require_at_most(argument, validate.count(argument, count), MAX_SEEDS, "sequences")
 
 
-def learner_title(learner: str) -> str:
-    """Return the name of a learner in figures."""
-    entry = find_learner(learner, "learners.learner")
-    return entry.title or entry.name
-
-
 def as_json(content: Any) -> str:
     """Return plain tables as one line of JSON with sorted keys; raise for NaN."""
     return json.dumps(content, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -280,22 +248,14 @@ def require_at_most(argument: str, count: int, maximum: int, what: str) -> int:
     return count
 
 
-def _require_types(spec: Any) -> None:
-    """Raise if a field has the wrong type."""
-    plain: dict[str, Any] = {
-        "name": str,
-        "title": str,
-        "command": str,
-        "learner": str,
-        "rounds": int | None,
-        "record": int,
-        "logged": bool,
-    }
-    plain |= {"parameters": Mapping, "read_off": Mapping, "problem": ProblemSpec}
-    for one in fields(spec):
-        value, kind = getattr(spec, one.name), plain.get(one.name)
-        if kind is not None and not fits(value, kind):
-            raise InputError(one.name, f"{value!r} is not {describe_type(kind)}", "Correct it, or leave it out")
+def _require_types(spec: Any, prefix: str = "") -> None:
+    """Raise if a field has the wrong type; `prefix` is that of its key."""
+    for name, hint in get_type_hints(type(spec)).items():
+        value = getattr(spec, name)
+        if not fits(value, hint):
+            raise InputError(
+                f"{prefix}{name}", f"{value!r} is not {describe_type(hint)}", "Correct it, or leave it out"
+            )
 
 
 def _require_json(parameters: Mapping[str, Any], where: str) -> None:
@@ -312,12 +272,15 @@ def _grid_values(value: Any) -> Any:
     """Return a list of values as a tuple, and a single value as it is."""
     if isinstance(value, (list, tuple)):
         if not value or any(isinstance(one, (list, tuple, dict)) for one in value):
-            raise InputError(
-                "learners", f"{value!r} is no list of values", "Give one value, or several: beta = [0.5, 0.75]"
-            )
+            what = f"{value!r} is no list of values"
+            raise InputError("learners", what, "Give one value, or several: beta = [0.5, 0.75]")
         return tuple(value)
     return value
 
 
-def _format(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+def _with_settings(name: str, settings: Mapping[str, Any]) -> str:
+    """Return a name followed by parameters and their values."""
+    words = (
+        f"{key} = {value:.4g}" if isinstance(value, float) else f"{key} = {value}" for key, value in settings.items()
+    )
+    return ", ".join([name, *words])

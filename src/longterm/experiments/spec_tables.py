@@ -14,9 +14,6 @@ from longterm.errors import InputError, did_you_mean
 from longterm.experiments.parameter_types import fits
 from longterm.experiments.spec import ExperimentSpec, LearnerSpec, ProblemSpec
 
-LEARNER_KEYS = ("learner", "name", "role", "read_off")
-"""The keys of a learner's table that are not its parameters."""
-
 
 def read_spec(path: str | Path) -> ExperimentSpec:
     """Read the specification in a TOML file, or in the manifest of a result folder.
@@ -101,15 +98,9 @@ def table_of(spec: ExperimentSpec) -> dict[str, Any]:
         Text, numbers, lists and tables.
     """
     table: dict[str, Any] = {one.name: getattr(spec, one.name) for one in fields(spec)}
-    learners = [
-        {"learner": one.learner, "name": one.name, "role": one.role}
-        | ({"read_off": dict(one.read_off)} if one.read_off else {})
-        | {key: list(value) if isinstance(value, tuple) else value for key, value in one.parameters.items()}
-        for one in spec.learners
-    ]
     table |= {
         "problem": {"name": spec.problem.name, **spec.problem.parameters},
-        "learners": learners,
+        "learners": [table_of_learner(one) for one in spec.learners],
         "seeds": list(spec.seeds),
     }
     return {key: value for key, value in table.items() if value is not None and (key, value) != ("logged", False)}
@@ -174,22 +165,29 @@ def learner_of_table(table: Any) -> LearnerSpec:
         keys = ", ".join(map(str, table)) if isinstance(table, Mapping) else str(table)
         what = f"a table does not name its learner, it has {keys or 'nothing'}"
         raise InputError("learners", what, f"Write {_EXAMPLES['learners']}")
-    named = {key: table[key] for key in LEARNER_KEYS if key in table}
+    named = {one.name: table[one.name] for one in fields(LearnerSpec) if one.name in table and one.name != "parameters"}
     return LearnerSpec(**named, parameters={key: value for key, value in table.items() if key not in named})
 
 
+def table_of_learner(spec: LearnerSpec) -> dict[str, Any]:
+    """Return the table that `learner_of_table` reads."""
+    parameters = {key: list(value) if isinstance(value, tuple) else value for key, value in spec.parameters.items()}
+    role = {"role": spec.role} if spec.role != "own" else {}
+    read_off = {"read_off": dict(spec.read_off)} if spec.read_off else {}
+    return {"learner": spec.learner, "name": spec.name, **role, **read_off, **parameters}
+
+
 def _parse(text: str, argument: str) -> tuple[str, dict[str, Any]]:
+    remedy = "Give: name key=value key='two words'"
     try:
         name, *pairs = shlex.split(text)
     except ValueError as error:
-        raise InputError(
-            argument, f"{text!r} cannot be read ({error})", "Give: name key=value key='two words'"
-        ) from error
+        raise InputError(argument, f"{text!r} cannot be read ({error})", remedy) from error
     parameters = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals:
-            raise InputError(argument, f"{pair!r} is not key=value", "Give: name key=value key='two words'")
+            raise InputError(argument, f"{pair!r} is not key=value", remedy)
         parameters[key] = _parse_value(value)
     return name, parameters
 

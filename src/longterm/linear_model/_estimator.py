@@ -7,7 +7,7 @@ An error is raised before anything is learned, and leaves the estimator unchange
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from functools import partial
@@ -61,14 +61,9 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
     """The regressor's; losses of two classes have none."""
     rule: str
     fit_intercept: bool
-    intercept_bound: float | None = None
-    constants: str | Mapping[str, float] = "online"
-    scales: str | None = None
     max_features: int | None
     scale_features: bool | None = None
     half_life: float | None = None
-    beta: float = 2 / 3
-    growth: float = 0.5
     passes: int | None
     shuffle: bool
     random_state: Any
@@ -84,7 +79,7 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
     @property
     def _is_mixed(self) -> bool:
         """True if learners have a mixture of scales."""
-        return self.scales != "one" and self.rule in LEADERS and isinstance(self.constants, str)
+        return self.rule in LEADERS
 
     def _standardises(self, X: Any) -> bool:
         """Return whether `fit` with a budget standardises features: not if the matrix is wide and sparse."""
@@ -117,11 +112,6 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
             loss_parameter=self.loss_parameter,
             rule=rule,
             fit_intercept=self.fit_intercept,
-            intercept_bound=self.intercept_bound,
-            constants=self.constants,
-            beta=self.beta,
-            growth=self.growth,
-            scales=self.scales,
             max_features=max_features,
             scale_features=scaled,
             sparse=rows.block.is_sparse and rule == "a-ftrl" and not (scaled and can_be_centred(X)),

@@ -29,11 +29,9 @@ from longterm.linear_model._rows import (
     to_dense,
     to_sparse,
 )
-from longterm.linear_model.kernels.layout import TRACE
 from longterm.linear_model.kernels.losses import values_and_slopes
 from longterm.linear_model.kernels.state import KernelState
 
-NO_ROUNDS, NO_TRACE = np.empty(0, dtype=np.int64), np.empty(0, dtype=TRACE)
 NUMBERS_AT_ONCE, ROWS_AT_ONCE = 2**17, 64
 """Rows that are gathered, converted or scaled at once have so many numbers, which fit into a cache, or are so few."""
 NARROWEST, LARGEST_LIMIT = 1e-60, 1e150
@@ -76,8 +74,6 @@ class BlockLearner(LearnerMemory):
         order: NDArray[np.int64] = IN_ORDER,
         *,
         margins: FloatArray = NO_NUMBERS,
-        record: NDArray[np.int64] = NO_ROUNDS,
-        trace: NDArray[Any] = NO_TRACE,
     ) -> None:
         """Learn what `row_block`, `labels_for` and `weights_for` returned and `require` accepted, as `learn` does."""
         count = block.count if order is IN_ORDER else len(order)
@@ -92,33 +88,22 @@ class BlockLearner(LearnerMemory):
             before = self._level
             if self._widens and not self._has_level:  # the interval lies about the first target
                 self._has_level, self._level = True, float(labels[0])
-            start = 0
-            for place, t in enumerate(record):  # a recorded round is learned by itself
-                at = start + int(t) - self.rounds - 1
-                start = self._learn_rows(block, order, labels, weights, made, start, at, at_once)
-                line = trace[place]
-                line["round"], line["nonzeros"], line["multiplier"] = t, self.nonzeros, self.multiplier
-                start = self._learn_rows(block, order, labels, weights, made, start, start + 1, 1)
-                line["loss"] = self.cumulative_loss
-                for name in ("signed_violation", "hard_violation", "squared_violation"):
-                    line[name] = self._state.number(name)
-            self._learn_rows(block, order, labels, weights, made, start, count, at_once)
+            self._learn_parts(block, order, labels, weights, made, at_once)
             if self._widens:
                 made[0] += before  # the first target of all was not known before it came
                 made[1:] += self._level
 
-    def _learn_rows(
+    def _learn_parts(
         self,
         block: RowBlock,
         order: NDArray[np.int64],
         labels: FloatArray,
         weights: FloatArray,
         margins: FloatArray,
-        start: int,
-        end: int,
         at_once: int,
-    ) -> int:
-        """Learn rows start … end − 1 in parts. Settings, factors and the average change between parts. Return `end`."""
+    ) -> None:
+        """Learn the rows in parts, between which settings, factors and the average change."""
+        start, end = 0, len(labels)
         while start < end:
             if self._until_drawn == 0:
                 self._draw_decision()
@@ -133,7 +118,6 @@ class BlockLearner(LearnerMemory):
             self._learn_part(rows, targets, weights[start:stop], margins[start:stop], block.longest)
             self._until_drawn -= stop - start
             start = stop
-        return end
 
     def _learn_part(
         self, rows: Any, labels: FloatArray, weights: FloatArray, margins: FloatArray, longest: float

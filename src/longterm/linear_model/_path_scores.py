@@ -12,22 +12,20 @@ from longterm._arrays import FloatArray
 
 BATCH = 32
 """Rounds in a batch. Standard errors treat batches as independent; rows within a batch need not be."""
-ARRAYS = ("total", "skipped", "batch_start", "mean", "squares")
+ARRAYS = ("total", "batch_start", "mean", "squares")
 
 
 class PathScores:
     """The mean loss of each learner, and the variance of the means of its batches (Welford's algorithm).
 
-    Batches end after every 32 scored rounds, so that splitting rows into blocks changes nothing.
+    Batches end after every 32 rounds, so that splitting rows into blocks changes nothing.
     """
 
     def __init__(self, learners: int) -> None:
         self.rounds = 0
-        """The number of scored rounds."""
+        """The number of rounds."""
         self.total = np.zeros(learners)
-        """The total loss of the scored rounds."""
-        self.skipped = np.zeros(learners)
-        """The total loss of the rounds that were not scored."""
+        """The total loss."""
         self.batch_start = np.zeros(learners)
         """The total loss at the end of the last whole batch."""
         self.mean = np.zeros(learners)
@@ -40,18 +38,14 @@ class PathScores:
         return np.arange(BATCH - self.rounds % BATCH, count + 1, BATCH)
 
     def add(self, count: int, losses: FloatArray, cumulative_loss: FloatArray) -> None:
-        """Add `count` scored rounds: cumulative losses of the learners at `batch_ends` (a row each) and at the end."""
-        for number, at_end in enumerate(losses - self.skipped, start=self.rounds // BATCH + 1):
+        """Add `count` rounds: cumulative losses of the learners at `batch_ends` (a row each) and at the end."""
+        for number, at_end in enumerate(losses, start=self.rounds // BATCH + 1):
             batch_mean = (at_end - self.batch_start) / BATCH
             deviation = batch_mean - self.mean
             self.mean = self.mean + deviation / number
             self.squares = self.squares + deviation * (batch_mean - self.mean)
             self.batch_start = at_end
-        self.rounds, self.total = self.rounds + count, cumulative_loss - self.skipped
-
-    def skip(self, cumulative_loss: FloatArray) -> None:
-        """Leave out the rounds since the last call, given the cumulative losses after them."""
-        self.skipped = cumulative_loss - self.total
+        self.rounds, self.total = self.rounds + count, cumulative_loss
 
     def means(self) -> FloatArray:
         """Return the losses per row; NaN before the first."""

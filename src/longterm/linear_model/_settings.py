@@ -2,8 +2,8 @@
 
 With R the radius of the ball that holds {g ≤ 0}, D the bound on |g| and r the intercept's bound, the set Ball(R) ×
 [−r, r] has the radius ϱ = √(R² + r²). Constants found online need no more (`docs/proofs/aftrl.md`); the intercept is
-then a learner of its own. Given constants are those of `AFTRL`, `PenalisedFTRL`, `AOGD` and `MahdaviOGD` on that set,
-for rows no longer than `feature_norm` (the intercept adds 1 to its square) and targets within `label_bound`.
+then a learner of its own. Given constants are those of `AFTRL`, `PenalisedFTRL` and `AOGD` on that set, for rows no
+longer than `feature_norm` (the intercept adds 1 to its square) and targets within `label_bound`.
 """
 
 from __future__ import annotations
@@ -15,18 +15,16 @@ from dataclasses import dataclass, field, replace
 from longterm import _validate as validate
 from longterm.constraints import ElasticNetBudget
 from longterm.errors import InputError
-from longterm.learners.mahdavi_ogd import smallest_root, tuned_steps
 from longterm.linear_model.kernels.layout import Parameters
 from longterm.linear_model.kernels.losses import CODES, HINGE, HUBER, LOGISTIC, OF_TWO_CLASSES, QUANTILE
 from longterm.losses import Hinge, Huber, LeastSquares, Logistic, Loss, Quantile, SquaredHinge
 from longterm.sets import Ball
-from longterm.theory.facts import Constants
 
-RULES = ("a-ftrl", "a-ogd", "penalised-ftrl", "mahdavi")
+RULES = ("a-ftrl", "a-ogd", "penalised-ftrl")
 LEADERS = ("a-ftrl", "penalised-ftrl")
 SCALES, OFFSETS = ("one", "mixed"), ("none", "log-odds", "mean")
 """In the order of the kernels' codes."""
-GIVEN = frozenset({"feature_norm", "label_bound", "rounds"})
+GIVEN = frozenset({"feature_norm", "label_bound"})
 DEFAULT_PARAMETER = {HUBER: 1.0, QUANTILE: 0.5}
 SHARE = 0.1
 """θ_0 as a share of D²/F, or of D²/(ϱM) where F is not known, as in the reference learners."""
@@ -131,12 +129,8 @@ class Settings:
             return replace(common, theta_0=SHARE * D**2 / ball.radius, weight_0=2 * ball.radius / D)
         loss, over = self._reference_loss(self.given), Ball(1, radius)
         G, F = loss.gradient_bound(over), loss.value_range(over)
-        constants = Constants(radius, 2 * radius, G, g.gradient_bound(ball), D, F)
-        largest = constants.gradient_bound
-        if self.rule == "mahdavi":
-            steps = tuned_steps(constants, int(self.given["rounds"]), 1, smallest_root)
-            return replace(common, step=float(steps.eta), theta_0=float(steps.theta), mu=float(steps.mu))
         if self.rule == "a-ogd":
+            largest = max(G, g.gradient_bound(ball))
             return replace(common, step=radius / largest, theta_0=6 * radius * largest)
         return replace(common, step=radius / G, theta_0=SHARE * D**2 / F, weight_0=(F + radius * G) / D)
 
@@ -167,17 +161,10 @@ class Settings:
         return validate.positive_scalar("loss_parameter", self.loss_parameter)
 
     def _checked_constants(self) -> Mapping[str, float] | None:
-        remedy = (
-            'Give constants={"feature_norm": …}, with "label_bound" for regression, with "rounds" for Mahdavi\'s rule'
-        )
         if self.given is None:
-            if self.rule == "mahdavi":
-                raise InputError("constants", "Mahdavi's constant steps cannot be found online", remedy)
             return None
-        unknown = set(self.given) - GIVEN
-        wanted = {"feature_norm"} | ({"rounds"} if self.rule == "mahdavi" else set())
-        if not self.classifies:
-            wanted.add("label_bound")
-        if unknown or not wanted <= set(self.given):
+        wanted = {"feature_norm"} if self.classifies else GIVEN
+        if not wanted <= set(self.given) <= GIVEN:
+            remedy = 'Give constants={"feature_norm": …}, with "label_bound" for regression'
             raise InputError("constants", f"has {sorted(self.given)}, not {sorted(wanted)}", remedy)
         return {name: validate.positive_scalar(name, value) for name, value in self.given.items()}

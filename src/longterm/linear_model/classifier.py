@@ -41,26 +41,16 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
         The weights of the two norms.
     loss : {"logistic", "hinge", "squared_hinge"}
         The loss of a row.
-    rule : {"a-ftrl", "a-ogd", "penalised-ftrl", "mahdavi"}
+    rule : {"a-ftrl", "a-ogd", "penalised-ftrl"}
         "a-ftrl": sparse weights, O(non-zeros) per row; "penalised-ftrl": almost no violation, O(d) per row.
     fit_intercept : bool
         Whether there is an intercept. It does not count towards the budget.
-    intercept_bound : float, optional
-        The intercept is within ±intercept_bound. None: free with a mixture of scales, ±4 with one scale.
-    constants : "online" or dict
-        Step sizes from the gradients so far, or from {"feature_norm": …, "label_bound": …, "rounds": …} ("mahdavi").
-    scales : {"mixed", "one"}, optional
-        A mixture of eight radii, so that a large budget does no harm, or one. None: "mixed" where the rule has it.
     max_features : int, optional
         At most this many non-zero weights: chosen by a first `fit`, or in every round of `partial_fit`.
     scale_features : bool, optional
         Whether features are centred and scaled. None: yes, but not for wide sparse matrices or streams with a budget.
     half_life : float, optional
         After this many rows the weight of a row is halved, for streams that drift. `fit` then makes one pass.
-    beta : float
-        β of the multiplier's regularisation θ_t ∝ t^−β, in (0, 1). Larger values: less violation and more regret.
-    growth : float
-        Penalised FTRL's weights are w_t ∝ t^(1 + growth).
     passes : int, optional
         Passes of `fit` over its rows. None: 5, or 10 with a budget, but at most 100,000 rounds or one pass.
     shuffle : bool
@@ -102,14 +92,9 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
         loss: str = "logistic",
         rule: str = "a-ftrl",
         fit_intercept: bool = True,
-        intercept_bound: float | None = None,
-        constants: str | Mapping[str, float] = "online",
-        scales: str | None = None,
         max_features: int | None = None,
         scale_features: bool | None = None,
         half_life: float | None = None,
-        beta: float = 2 / 3,
-        growth: float = 0.5,
         passes: int | None = None,
         shuffle: bool = True,
         random_state: Any = None,
@@ -123,14 +108,9 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
         self.loss = loss
         self.rule = rule
         self.fit_intercept = fit_intercept
-        self.intercept_bound = intercept_bound
-        self.constants = constants
-        self.scales = scales
         self.max_features = max_features
         self.scale_features = scale_features
         self.half_life = half_life
-        self.beta = beta
-        self.growth = growth
         self.passes = passes
         self.shuffle = shuffle
         self.random_state = random_state

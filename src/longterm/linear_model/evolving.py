@@ -150,13 +150,10 @@ class EvolvingLinearLearner(BudgetLinearLearner):
         order: NDArray[np.int64] = IN_ORDER,
         *,
         margins: FloatArray = NO_NUMBERS,
-        **recorded: Any,
     ) -> None:
         if self._half_life is None:
-            super().learn_checked(block, labels, weights, order, margins=margins, **recorded)
+            super().learn_checked(block, labels, weights, order, margins=margins)
             return
-        if recorded:
-            raise InputError("record", "a trace has no sums of losses that fade", "Learn in blocks, and look between")
         if order is not IN_ORDER:  # weights belong to rounds here, not to rows
             block, labels = RowBlock(block.take(order), len(order), block.longest), labels[order]
             weights = weights[order] if len(weights) else weights

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -26,7 +27,6 @@ from longterm.linear_model._rows import (
     row_block,
     weights_for,
 )
-from longterm.linear_model.kernels.layout import TRACE
 from longterm.linear_model.streaming import BudgetLinearLearner
 from longterm.storage.one_thread import exclusive, serialised
 
@@ -45,7 +45,7 @@ class PathPoint:
     rounds : int
         The number of rows that it has learned.
     loss : float
-        The mean of f_t(x_t), each row scored before it was learned. Rows that were not scored are left out.
+        The mean of f_t(x_t), each row scored before it was learned.
     standard_error : float
         The standard error of the loss, from batches of rounds; NaN while there are fewer than two batches.
     signed_violation, hard_violation : float
@@ -134,7 +134,6 @@ class BudgetPath:
         sample_weight: ArrayLike | None = None,
         *,
         order: ArrayLike | None = None,
-        scored: bool = True,
     ) -> Self:
         """Learn a block of rows, each after it was scored.
 
@@ -148,13 +147,11 @@ class BudgetPath:
             Factors for the losses of the rows.
         order : array-like of int, optional
             Row numbers: learn these rows in this order.
-        scored : bool
-            Whether these rows count for `loss`. Use False for rows that were learned before: their loss is too low.
         """
         settings, first = self.learners[0].settings, self.learners[0].rounds + 1
         block = row_block(X, settings.dimension, first if order is None else None)
         labels, weights = labels_for(y, block.count, settings.classifies), weights_for(sample_weight, block.count)
-        self.learn_checked(block, labels, weights, order_for(order, block.count), scored=scored)
+        self.learn_checked(block, labels, weights, order_for(order, block.count))
         return self
 
     def learn_checked(
@@ -163,27 +160,25 @@ class BudgetPath:
         labels: FloatArray,
         weights: FloatArray = NO_NUMBERS,
         order: NDArray[np.int64] = IN_ORDER,
-        *,
-        scored: bool = True,
     ) -> None:
         """Learn rows that `row_block`, `labels_for` and `weights_for` have validated."""
         for learner in self.learners:
             learner.require(block, labels, weights, order)
-        count = block.count if order is IN_ORDER else len(order)
-        record = self.scores.batch_ends(count) + self.learners[0].rounds if scored else np.empty(0, dtype=np.int64)
+        rows = np.arange(block.count) if order is IN_ORDER else order
+        ends = self.scores.batch_ends(len(rows))
 
-        def learn(learner: BudgetLinearLearner) -> NDArray[Any]:
-            trace = np.empty(len(record), dtype=TRACE)
-            learner.learn_checked(block, labels, weights, order, record=record, trace=trace)
-            return trace["loss"]
+        def learn(learner: BudgetLinearLearner) -> list[float]:
+            """Return the cumulative losses after each batch, and after all rows."""
+            losses = []
+            with learner.rollback_on_error(block, labels, weights):
+                for start, stop in pairwise([0, *ends, len(rows)]):
+                    learner.learn_checked(block, labels, weights, rows[start:stop])
+                    losses.append(learner.cumulative_loss)
+            return losses
 
         with ThreadPoolExecutor(self._jobs) as threads:
             losses = np.stack(list(threads.map(learn, self.learners)), axis=1)
-        cumulative_loss = np.array([learner.cumulative_loss for learner in self.learners])
-        if scored:
-            self.scores.add(count, losses, cumulative_loss)
-        else:
-            self.scores.skip(cumulative_loss)
+        self.scores.add(len(rows), losses[:-1], losses[-1])
 
     # --- results ----------------------------------------------------------------------------------------------
 

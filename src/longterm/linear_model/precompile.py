@@ -19,7 +19,7 @@ def compile_all(*rules: str) -> int:
     Parameters
     ----------
     *rules : str
-        The rules to compile: "a-ftrl", "a-ogd", "penalised-ftrl", "mahdavi"; all of them by default.
+        The rules to compile: "a-ftrl", "a-ogd", "penalised-ftrl"; all of them by default.
 
     Returns
     -------

@@ -12,7 +12,7 @@ begins as the first target alone and is widened to twice the distance of any tar
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -38,7 +38,6 @@ from longterm.linear_model._rows import (
     whole_numbers,
 )
 from longterm.linear_model._settings import LEADERS, Settings
-from longterm.linear_model.kernels.layout import TRACE
 from longterm.linear_model.kernels.state import KernelState
 from longterm.storage.one_thread import OneThread, exclusive
 
@@ -61,7 +60,7 @@ class BudgetLinearLearner(BlockLearner):
         The first three have labels ±1.
     loss_parameter : float, optional
         The threshold of Huber's loss (1 unless given), the level of the quantile (½ unless given).
-    rule : {"a-ftrl", "a-ogd", "penalised-ftrl", "mahdavi"}
+    rule : {"a-ftrl", "a-ogd", "penalised-ftrl"}
         The learning rule.
     fit_intercept : bool
         Whether there is an intercept. It does not count towards the budget.
@@ -69,7 +68,7 @@ class BudgetLinearLearner(BlockLearner):
         The intercept stays within ±intercept_bound. None: an offset (log-odds or mean target so far) plus a residual;
         with one scale ±4 for two classes, and for regression an interval that grows with the targets.
     constants : "online" or dict
-        "online", or {"feature_norm": …, "label_bound": …, "rounds": …} for step sizes from known bounds.
+        "online", or {"feature_norm": …, "label_bound": …} for step sizes from known bounds.
     beta, growth : float
         θ_t ∝ t^−β; penalised FTRL's weights w_t ∝ t^(1 + growth).
     scales : {"mixed", "one"}, optional
@@ -258,7 +257,6 @@ class BudgetLinearLearner(BlockLearner):
         sample_weight: ArrayLike | None = None,
         *,
         order: ArrayLike | None = None,
-        record: Sequence[int] | None = None,
     ) -> FloatArray:
         """Learn a block of rows. Splitting rows into blocks changes nothing, bit for bit.
 
@@ -272,27 +270,17 @@ class BudgetLinearLearner(BlockLearner):
             Factors of the losses of the rows.
         order : array-like of int, optional
             Row numbers: learn these rows in this order, each as often as it is named.
-        record : sequence of int, optional
-            Numbers of rounds to trace.
 
         Returns
         -------
         margins : ndarray of shape (n,) or (len(order),)
-            ⟨u, x_t⟩ + b_t of each row, from before it was learned. With `record` a record array instead: `round`,
-            `nonzeros` and `multiplier` of x_t, and sums up to and including the round, `loss` and the violations.
+            ⟨u, x_t⟩ + b_t of each row, from before it was learned.
         """
         block = row_block(X, self._settings.dimension, self.rounds + 1 if order is None else None)
         labels = labels_for(y, block.count, self._classifies)
         rows_in_order = order_for(order, block.count)
         weights = weights_for(sample_weight, block.count)
         self.require(block, labels, weights, rows_in_order)
-        count = block.count if order is None else len(rows_in_order)
-        if record is None:
-            margins = np.empty(count)
-            self.learn_checked(block, labels, weights, rows_in_order, margins=margins)
-            return margins
-        first = self.rounds + 1
-        wanted = np.asarray([t for t in sorted(set(record)) if first <= t < first + count], dtype=np.int64)
-        trace: Any = np.empty(len(wanted), dtype=TRACE)
-        self.learn_checked(block, labels, weights, rows_in_order, record=wanted, trace=trace)
-        return trace  # type: ignore[no-any-return]
+        margins = np.empty(block.count if order is None else len(rows_in_order))
+        self.learn_checked(block, labels, weights, rows_in_order, margins=margins)
+        return margins

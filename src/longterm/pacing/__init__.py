@@ -14,7 +14,6 @@ from longterm.pacing.mirror_descent import DualMirrorDescent, floor_shortfall, r
 from longterm.pacing.planned import PlannedMirrorDescent
 from longterm.pacing.play import PacingRun, play
 from longterm.pacing.return_on_spend import ReturnOnSpend
-from longterm.pacing.several_budgets import OfferChoice, SeveralBudgets
 
 __all__ = [
     "Auctions",
@@ -26,7 +25,6 @@ __all__ = [
     "LiveBid",
     "LivePacer",
     "LostPrices",
-    "OfferChoice",
     "Outcome",
     "Pacer",
     "PacingRun",
@@ -34,7 +32,6 @@ __all__ = [
     "PriceHistory",
     "ReturnOnSpend",
     "SeenPrices",
-    "SeveralBudgets",
     "WonOrLost",
     "best_in_hindsight",
     "best_return",

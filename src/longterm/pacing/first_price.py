@@ -146,9 +146,7 @@ class FirstPricePacer(Pacer[FirstPriceState]):
 
             b̄v̄/ρ + max(λ_1, v̄/ρ)²/(2η) + ηT b̄²/2 + 4v̄ √(πT/2).
 
-        *Proof.* As for second price (docs/proofs/pacing.md) with payments ≤ b̄, the end of the grid. The bid is best
-        for Ĝ and not for G, which costs at most 2 sup|Ĝ − G| times the largest (v − λb) in play, v̄. E sup|Ĝ_n − G| ≤
-        √(π/(2n)) (Dvoretzky–Kiefer–Wolfowitz–Massart, integrated), and Σ 1/√n ≤ 2√T. ∎
+        The proof is in docs/proofs/pacing.md.
         """
         exact = isinstance(self.landscape, SeenPrices) and self.landscape.cells == 1
         if not exact or self.mirror != "euclidean" or self.replan or self.cost_weight:

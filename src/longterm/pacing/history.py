@@ -37,7 +37,7 @@ class PriceHistory:
     --------
     >>> from longterm.pacing import PriceHistory
     >>> history = PriceHistory(prices=[10.0, 20.0, 40.0], counts=[5, 3, 2], mean_value=0.004)
-    >>> float(history.spend_rate(20.0)), float(history.bid_for(11.0))
+    >>> float(history.expected_payment(20.0)), float(history.bid_for(11.0))
     (11.0, 20.0)
     """
 
@@ -65,11 +65,8 @@ class PriceHistory:
         prices, counts = np.unique(auctions.prices, return_counts=True)
         return cls(prices, counts.astype(np.float64), float(auctions.values.mean()))
 
-    def _moment(self, bid: Hyper, power: int) -> FloatArray:
-        """Return E[p^power · 1(p ≤ bid)]."""
-        return np.asarray(self._sums(power)[np.searchsorted(self.prices, bid, side="right")])
-
     def _sums(self, power: int) -> FloatArray:
+        """Return E[p^power · 1(p ≤ b)] for b below all prices, and at each of them."""
         share = self.counts / self.counts.sum()
         return np.concatenate([[0.0], np.cumsum(share * self.prices**power)])
 
@@ -78,26 +75,23 @@ class PriceHistory:
         return self._sums(1)
 
     def expected_payment(self, bid: Array) -> Array:
-        """Return S(b) for bids of any array library."""
+        """Return S(b), the expected payment of one request at this bid, for bids of any array library."""
         if isinstance(bid, (float, np.floating, np.ndarray)):
             return self._payments[np.searchsorted(self.prices, bid, side="right")]
         xp = namespace(bid)
         place = xp.searchsorted(like(self.prices, bid), xp.reshape(bid, (-1,)), side="right")
         return rows_at(like(self._payments, bid), xp.reshape(place, bid.shape))
 
-    def spend_rate(self, bid: Hyper) -> FloatArray:
-        """Return S(b), the expected payment of one request at this bid."""
-        return self._moment(bid, 1)
-
     def deviation(self, bid: Hyper) -> FloatArray:
         """Return sd(b), the standard deviation of the payment of one request at this bid."""
-        return np.sqrt(np.maximum(self._moment(bid, 2) - self.spend_rate(bid) ** 2, 0.0))
+        square = self._sums(2)[np.searchsorted(self.prices, bid, side="right")]
+        return np.asarray(np.sqrt(np.maximum(square - self.expected_payment(np.asarray(bid)) ** 2, 0.0)))
 
     def bid_for(self, rate: Hyper) -> FloatArray:
         """Return the lowest past price b with S(b) ≥ rate, or the highest price if no bid spends that much."""
         paid = self.prices[(self.counts > 0) & (self.prices > 0)]
         # A rate is a quotient of rounded numbers, so equality is meant up to rounding.
-        index = np.searchsorted(self.spend_rate(paid), np.asarray(rate) * (1 - 1e-12))
+        index = np.searchsorted(self.expected_payment(paid), np.asarray(rate) * (1 - 1e-12))
         return np.asarray(paid[np.minimum(index, len(paid) - 1)])
 
     def draw(self, rounds: int, seed: int, *, spread: float = 0.4) -> Auctions:

@@ -92,12 +92,8 @@ class SeenPrices(Landscape):
 
     Parameters
     ----------
-    bids : array
-        The grid, increasing from 0. A price above its end is out of reach.
-    cells : int
-        The number of cells of requests.
-    weight : float
-        The weight of all cells together in one cell, in auctions.
+    bids, cells, weight : array, int, float
+        As in `Landscape`.
 
     Examples
     --------
@@ -136,12 +132,8 @@ class LostPrices(Landscape):
 
     Parameters
     ----------
-    bids : array
-        The grid, increasing from 0. A price above its end is out of reach.
-    cells : int
-        The number of cells of requests.
-    weight : float
-        The weight of all cells together in one cell, in auctions.
+    bids, cells, weight : array, int, float
+        As in `Landscape`.
     """
 
     def estimate(self, first: FloatArray, second: FloatArray) -> FloatArray:
@@ -168,12 +160,8 @@ class WonOrLost(Landscape):
 
     Parameters
     ----------
-    bids : array
-        The grid, increasing from 0. A price above its end is out of reach.
-    cells : int
-        The number of cells of requests.
-    weight : float
-        The weight of all cells together in one cell, in auctions.
+    bids, cells, weight : array, int, float
+        As in `Landscape`.
     smooth : float
         The weight of the first fit's lines at each bid, in auctions.
     straight : float

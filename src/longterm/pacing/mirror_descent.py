@@ -4,20 +4,11 @@ The problem, with values v_t seen before acting, costs c_t, and money that is wo
 
     max Σ (v_t − κ c_t) x_t    with   floor ≤ Σ c_t x_t ≤ budget,   0 ≤ x_t ≤ 1.
 
-Multipliers μ ≥ 0 of the cap and ν ≥ 0 of the floor enter as one *price of money* π = κ + μ − ν:
-
-    Lagrangian   Σ (v_t − π c_t) x_t + μ · budget − ν · floor,
-
-so the best x_t is 1 where v_t ≥ π c_t: in a second-price auction, bid v_t/π. With ρ = budget/T and ℓ = floor/T the
-dual is a function of π alone, which docs/proofs/pacing.md derives.
-
-One mirror step per request on −paid_t · π + (the rest of D, unchanged) has the closed form
+With one *price of money* π, bid v_t/π in a second-price auction. With ρ = budget/T and ℓ = floor/T,
 
     π_{t+1} = the point of [ π_t ⊕ η(paid_t − ρ),  π_t ⊕ η(paid_t − ℓ) ] nearest to κ,
 
-with π ⊕ a = π + a (Euclidean mirror) or π · e^a (entropic mirror). For κ = 0 and no floor that is the paper's
-π_{t+1} = [π_t − η(ρ − paid_t)]₊, or π_t e^{−η(ρ − paid_t)}. A request that cost more than ρ raises the price of money,
-one that cost less lowers it, but never below κ unless the floor is in danger.
+with π ⊕ a = π + a (Euclidean mirror) or π · e^a (entropic mirror). docs/proofs/pacing.md derives it.
 
 Needs: the horizon T; for independent and identically distributed requests a step of order 1/√T (`calibrated` sets it).
 Guarantees (`regret_bound`, `floor_shortfall`; proofs in docs/proofs/pacing.md): the cap always; the floor up to
@@ -174,10 +165,8 @@ def regret_bound(pacer: DualMirrorDescent, largest_value: float, largest_cost: f
     ----------
     pacer : DualMirrorDescent
         Euclidean mirror, no floor, no cost weight.
-    largest_value : float
-        v̄.
-    largest_cost : float
-        c̄.
+    largest_value, largest_cost : float
+        v̄ and c̄.
 
     Returns
     -------

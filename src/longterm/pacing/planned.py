@@ -1,13 +1,11 @@
 """Dual mirror descent with a plan: spend in proportion to what a request deserves, not evenly.
 
-`DualMirrorDescent` aims at ρ = budget/T for every request. The best in hindsight does not: it keeps one price of
-money all day, and spends little while requests are poor. But the value v_t of a request is known before the bid, and
-the histogram of past prices gives the expected cost of a bid v_t/π_1,
+`DualMirrorDescent` aims at ρ = budget/T for every request. The best in hindsight keeps one price of money all day, and
+spends little while requests are poor. The histogram of past prices gives the expected cost of a bid v_t/π_1,
 
     S_1(v) = E[c · 1(c ≤ v/π_1)].
 
-So the rule plans τ_t for the request at hand: of the money left, the share that this request has in all that is
-expected from now on, itself included,
+The plan τ_t for a request is the share of the money left that it has in all that is expected from now on,
 
     τ_t = remaining_t · S_1(v_t) / ( (T − t + 1) m_t ),      m_t = ( T S_1(v̄) + Σ_{s≤t} S_1(v_s) ) / (T + t),
     π_{t+1} = π_t e^{η (paid_t − τ_t)}.

@@ -16,7 +16,7 @@ from longterm.report.document import Section, write_document
 from longterm.report.formats import format_count, format_gap, format_mean, format_number, page_slug
 from longterm.report.scales import logarithmic_scale
 from longterm.report.style import CurveStyle, curve_style
-from longterm.report.tables import EMPTY, Cell, HtmlTable
+from longterm.report.tables import EMPTY, Cell, HtmlTable, growth_cell
 
 ORACLE_NAMES = (GRADIENTS, *(name for name, _ in ORACLES))
 """Each oracle has a colour and a marker."""
@@ -135,8 +135,8 @@ def _league_cells(arena: ArenaResult, one: Standing, preference: Preference) -> 
         Cell(f"{one.score:.3f}", one.score),
         Cell(f"{one.shares['regret']:.3f}", one.shares["regret"]),
         Cell(f"{one.shares[preference.measure]:.3f}", one.shares[preference.measure]),
-        _growth(one.slope("regret")),
-        _growth(one.slope(preference.measure)),
+        growth_cell("T", one.slope("regret")),
+        growth_cell("T", one.slope(preference.measure)),
         _of_bound(one.bound_ratio),
         Cell(f"{len(one.matches)} of {len(arena.problems)}", len(one.matches)),
         Cell("yes" if first.anytime else "no"),
@@ -216,7 +216,7 @@ def _numbers(arena: ArenaResult, present: Sequence[Match]) -> HtmlTable:
         cells: list[Cell] = []
         for measure in columns.values():
             mean = match.mean(measure)
-            cells += [Cell(format_mean(mean, match.std(measure)), mean), _growth(match.slope(measure))]
+            cells += [Cell(format_mean(mean, match.std(measure)), mean), growth_cell("T", match.slope(measure))]
             ratio = match.ratios.get(measure)
             cells.append(EMPTY if ratio is None else _of_bound(ratio[0]))
         cells.append(Cell(format_number(match.mean("largest_violation")), match.mean("largest_violation")))
@@ -267,10 +267,6 @@ def _reading(arena: ArenaResult, preference: Preference, folder: Path) -> Sectio
     return Section(
         "reading", "How to read it", "reading.html.j2", {"facts": facts, "command": f"{arena.spec.command} {asked}"}
     )
-
-
-def _growth(slope: float | None) -> Cell:
-    return EMPTY if slope is None else Cell("T", slope, exponent=format_decimals(slope).replace("-", "−"))
 
 
 def _of_bound(ratio: float | None) -> Cell:

@@ -12,12 +12,11 @@ import numpy as np
 
 from longterm._arrays import FloatArray
 from longterm.errors import InputError
+from longterm.experiments.remarks import list_names
 from longterm.experiments.result import LOGGED, Curve, Remark, Result
 from longterm.report.document import Section, write_document
 from longterm.report.formats import (
     format_gap,
-    format_mean,
-    format_number,
     format_percent,
     format_seeds,
     format_size,
@@ -26,7 +25,7 @@ from longterm.report.formats import (
 from longterm.report.names import MEASURE_DESCRIPTIONS, MEASURE_FORMULAS, MEASURE_NAMES, ROLE_NAMES, problem_facts
 from longterm.report.scales import scale_of
 from longterm.report.style import curve_style, dashes
-from longterm.report.tables import Cell, HtmlTable, regret_table, rounds_table, violation_table
+from longterm.report.tables import Cell, HtmlTable, measured_cell, regret_table, rounds_table, violation_table
 
 TITLE = "Online learning with long-term constraints"
 LEAD = (
@@ -41,8 +40,6 @@ VERDICTS = {
     "note": ("Note", "{} notes", "i"),
 }
 """The heading of one remark and of several, and their mark."""
-TARGET_GAP = 1e-6
-"""The relative gap that every comparator should certify."""
 DEFAULT_MEASURES = ("regret", "signed_violation", LOGGED)
 """The measures of the plots until the reader chooses others."""
 
@@ -167,7 +164,6 @@ def _section(result: Result, id: str, alone: bool) -> Section:
         "has_printed": any(curve.printed_bounds for curve in result.curves),
         "facts": [*problem_facts(problem), *size],
         "learners": learners,
-        "certificate": certificate(result),
         "command": result.command,
         "alone": alone,
         "rounds_tables": [rounds_table(result, measure) for measure in result.measures],
@@ -188,12 +184,12 @@ def headlines(result: Result) -> list[tuple[str, str, str]]:
     lines = [
         (
             "Regret" if alone else "Smallest regret",
-            _mean_and_std(regret[0], "regret"),
+            measured_cell(regret[0], "regret").content,
             _learner_names(regret, "regret"),
         ),
         (
             "Hard violation" if alone else "Smallest hard violation",
-            _mean_and_std(violation[0], "hard_violation"),
+            measured_cell(violation[0], "hard_violation").content,
             _learner_names(violation, "hard_violation"),
         ),
         ("Certified gap", format_gap(gap), "of the best decision in hindsight, relative to its loss"),
@@ -215,29 +211,9 @@ def comparison_with_paper(remarks: Sequence[Remark]) -> str:
     return ", ".join(f"{n} {words[verdict][n != 1]}" for verdict, n in counts.items() if n)
 
 
-def certificate(result: Result) -> str:
-    """Describe the accuracy of the comparator and of the regret."""
-    gap = float(np.max(result.certified_gap))
-    if not np.isfinite(gap):
-        return "Some comparators have no certificate: the true regret may exceed the value shown by an unknown amount."
-    if gap == 0:
-        return "The best fixed decision has a closed form at every recorded round: the regret is exact, to rounding."
-    return (
-        f"At every recorded round of every sequence, the comparator's loss is at most {format_number(gap)} of itself "
-        f"above the minimum, {'within' if gap <= TARGET_GAP else 'outside'} the target of {format_number(TARGET_GAP)}. "
-        "The true regret is at least the value shown and at most that share of the comparator's loss above it."
-    )
-
-
-def _mean_and_std(curve: Curve, measure: str) -> str:
-    return format_mean(float(curve.mean(measure)[-1]), float(curve.std(measure)[-1]))
-
-
 def _learner_names(curves: list[Curve], measure: str) -> str:
     """Return the names of the best learners; of a single one, with the share of its bound."""
-    shown = [curve.name for curve in curves[:MAX_NAMES]]
-    more = len(curves) - len(shown)
-    names = "; ".join(shown) + (f"; and {more} more" if more else "")
+    names = list_names([curve.name for curve in curves], MAX_NAMES)
     if len(curves) > 1 or measure not in curves[0].bounds or not curves[0].bounds[measure][-1] > 0:
         return names
     return f"{names}: {format_percent(float(curves[0].mean(measure)[-1] / curves[0].bounds[measure][-1]))} of its bound"

@@ -136,7 +136,7 @@ function draw(plot, what) {
       create("text", { class: "tick", x: frame.left - 7, y: up(tick.u) + 4, "text-anchor": "end" }, tick.text));
   }
   for (const tick of xTicks) {
-    svg.append(create("line", { class: "grid", x1: across(tick.u), x2: across(tick.u), y1: frame.top, y2: frame.bottom + 4 }),
+    svg.append(create("line", { class: tick.value === 0 ? "zero" : "grid", x1: across(tick.u), x2: across(tick.u), y1: frame.top, y2: frame.bottom + 4 }),
       create("text", { class: "tick", x: across(tick.u), y: frame.bottom + 18, "text-anchor": "middle" }, tick.text));
   }
   svg.append(create("path", { class: "frame", d: `M${frame.left} ${frame.top}V${frame.bottom}H${frame.right}` }),

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm._arrays import FloatArray
+from longterm.experiments.arena.results import growth
 from longterm.experiments.result import Result
 
 MAX_DECADES = 4
@@ -83,4 +84,4 @@ def last_decade_slope(rounds: NDArray[np.int64], values: FloatArray) -> float | 
     t, decade = rounds[last].astype(np.float64), np.asarray(values, dtype=np.float64)[last]
     if len(t) < MIN_ROUNDS or not np.all(np.isfinite(decade)) or not (np.all(decade > 0) or np.all(decade < 0)):
         return None
-    return float(np.polyfit(np.log(t), np.log(np.abs(decade)), 1)[0])
+    return growth(t, np.abs(decade))

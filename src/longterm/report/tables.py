@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from longterm.experiments.arena.tables import format_decimals
 from longterm.experiments.result import Curve, Result
 from longterm.report.formats import format_count, format_gap, format_mean, format_number, format_percent
 from longterm.report.names import MEASURE_FORMULAS, MEASURE_NAMES
@@ -89,7 +90,7 @@ def rounds_table(result: Result, measure: str) -> HtmlTable:
         f"{MEASURE_NAMES[measure]}, {MEASURE_FORMULAS[measure]}: mean ± standard deviation.",
         "Learner",
         (("Round", tuple(f"{result.rounds[k]:,}" for k in index)),),
-        tuple((curve.name, tuple(_measured(curve, measure, k, False) for k in index)) for curve in result.curves),
+        tuple((curve.name, tuple(measured_cell(curve, measure, k) for k in index)) for curve in result.curves),
     )
 
 
@@ -109,7 +110,7 @@ def _columns(result: Result, measure: str) -> list[Column]:
     least, wins = min(ends), measure in SMALLEST_IS_BEST and max(ends) > min(ends)
 
     def measured(curve: Curve) -> Cell:
-        return _measured(curve, measure, -1, wins and curve.mean(measure)[-1] == least)
+        return measured_cell(curve, measure, -1, wins and curve.mean(measure)[-1] == least)
 
     def bound(curve: Curve) -> Cell:
         return _plain(curve.bounds[measure][-1]) if measure in curve.bounds else EMPTY
@@ -125,8 +126,7 @@ def _columns(result: Result, measure: str) -> list[Column]:
 
     def growth(curve: Curve) -> Cell:
         mean = curve.mean(measure)
-        slope = last_decade_slope(result.rounds, mean)
-        return EMPTY if slope is None else Cell("−t" if mean[-1] < 0 else "t", slope, exponent=_exponent(slope))
+        return growth_cell("−t" if mean[-1] < 0 else "t", last_decade_slope(result.rounds, mean))
 
     def read_off(curve: Curve) -> Cell:
         if measure not in curve.read_off:
@@ -149,7 +149,8 @@ def _columns(result: Result, measure: str) -> list[Column]:
     return [(name, make) for name, make, wanted in columns if wanted]
 
 
-def _measured(curve: Curve, measure: str, at: int, best: bool) -> Cell:
+def measured_cell(curve: Curve, measure: str, at: int = -1, best: bool = False) -> Cell:
+    """Return a cell with the mean and the standard deviation at a recorded round."""
     mean, spread = float(curve.mean(measure)[at]), float(curve.std(measure)[at])
     return Cell(format_mean(mean, spread), mean, best)
 
@@ -158,5 +159,6 @@ def _plain(value: float) -> Cell:
     return Cell(format_number(float(value)), float(value))
 
 
-def _exponent(slope: float) -> str:
-    return f"{slope + 0.0:.2f}".replace("-0.00", "0.00").replace("-", "−")
+def growth_cell(base: str, slope: float | None) -> Cell:
+    """Return a cell with a power of the base, or an empty one."""
+    return EMPTY if slope is None else Cell(base, slope, exponent=format_decimals(slope).replace("-", "−"))

@@ -86,7 +86,7 @@ class History(Stored[_NoCopy]):
             (sql.PUT_PART, (name, now, _encode(interval, figures))),
             (sql.DELETE_OLD_PARTS, (name, 0, now - KEEP // self.step)),
         ]
-        database.write_locked(written, 1)
+        database.write_locked(written)
 
     def totals(self) -> Counts:
         """Return the counts of all workers since the database was created."""

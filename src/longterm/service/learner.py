@@ -28,11 +28,12 @@ from longterm.learners.base import Learner, require_learner
 from longterm.learners.feedback import Feedback
 from longterm.learners.feedback_check import FeedbackCheck, OnBrokenBound
 from longterm.problems import Problem
-from longterm.service.learner_copy import LearnerCopy, RoundOpened, RoundRepeated, RoundsClosed
+from longterm.service.learner_copy import Change, LearnerCopy
 from longterm.service.state import LiveState, Oracle, feedback_at
 from longterm.service.tokens import Token, require_key
 from longterm.storage.database import Durability
 from longterm.storage.replica import Metrics, Replica, Stored
+from longterm.storage.small_copy import NoChange
 
 
 class LiveLearner(Stored[LearnerCopy]):
@@ -91,7 +92,7 @@ class LiveLearner(Stored[LearnerCopy]):
         self._problem = problem
         age = None if max_age is None else validate.positive_scalar("max_age", max_age)
         copy = LearnerCopy(learner, validate.dimension("max_in_flight", max_in_flight), _require_age(expire_after), age)
-        self._check = FeedbackCheck(learner, learner.ask(copy.state), problem, on_broken_bound)
+        self._check = FeedbackCheck(learner, learner.ask(copy.state.state), problem, on_broken_bound)
         self._replica = Replica(copy, learner)
 
     @classmethod
@@ -183,15 +184,13 @@ class LiveLearner(Stored[LearnerCopy]):
         WindowFullError
             If as many rounds are in flight as were allowed.
         """
-        return self._replica.transact(self._opening, None if key is None else require_key(key)).token
+        change = self._replica.transact(self._opening, require_key(key))
+        return Token(change.number, change.round.content, change.round.epoch)
 
-    def _opening(self, key: str | None) -> RoundOpened | RoundRepeated:
-        replica = self._replica
-        if key is not None:
-            found = replica.copy.token_with_key(key, replica.database, replica.name)
-            if found is not None:
-                return RoundRepeated(found)
-        return replica.copy.opening(replica.epoch, time.time(), key)
+    def _opening(self, key: str | None) -> Change | NoChange[Array]:
+        replica, copy = self._replica, self._replica.copy
+        known = None if key is None else copy.repeated(key, replica.database, replica.name)
+        return copy.asking(replica.epoch, time.time(), key) if known is None else known
 
     def tell(
         self,
@@ -252,10 +251,9 @@ class LiveLearner(Stored[LearnerCopy]):
         with np.errstate(all="ignore"):  # non-finite numbers are refused with an error
             self._replica.transact(self._telling, token, feedback)
 
-    def _telling(self, token: Token | str, feedback: Feedback) -> RoundsClosed:
-        copy, number = self._replica.copy, self._find(token).number
-        feedback = self._check.accept(feedback, number)
-        return copy.telling(number, self._learner.update(copy.state, feedback), feedback)
+    def _telling(self, token: Token | str, feedback: Feedback) -> Change:
+        number = self._find(token).number
+        return self._replica.copy.telling(number, self._check.accept(feedback, number))
 
     def skip(self, token: Token | str) -> None:
         """Close a round whose feedback will not come. The learner does not move.
@@ -272,7 +270,7 @@ class LiveLearner(Stored[LearnerCopy]):
         """
         self._replica.transact(self._skipping, token)
 
-    def _skipping(self, token: Token | str) -> RoundsClosed:
+    def _skipping(self, token: Token | str) -> Change:
         return self._replica.copy.skipping(self._find(token).number)
 
     def _find(self, token: Token | str) -> Token:
@@ -302,7 +300,8 @@ class LiveLearner(Stored[LearnerCopy]):
         return found
 
     def _open_tokens(self) -> tuple[Token, ...]:
-        return tuple(self._replica.copy.open.values())
+        rounds = self._replica.copy.open.items()
+        return tuple(Token(number, one.content, one.epoch) for number, one in rounds)
 
 
 def _require_age(value: int) -> int:

@@ -200,12 +200,12 @@ settled, or for its period to end, or raise its limit.
         if known is None:
             since = "" if period is None else period_of(period, timezone, now)
             given = name, parent, limit, reserve, period, timezone, rate, since, now, ledger
-            database.write_locked([(sql.INSERT_ACCOUNT, given)], 1)
+            database.write_locked([(sql.INSERT_ACCOUNT, given)])
             return
         if (known.parent, known.period, known.zone, known.rate) != fixed:
             what = f"{name!r} exists with another parent, period, timezone or rate"
             raise InputError("name", what, "Use another name")
-        database.write_locked([(sql.SET_LIMITS, (limit, reserve, ledger, name))], 1)
+        database.write_locked([(sql.SET_LIMITS, (limit, reserve, ledger, name))])
 
     def balance(self, account: str) -> Balance:
         """Return the limit of an account, and the amounts spent and held."""

@@ -67,10 +67,10 @@ class LedgerRows:
         self._write(database, chain)
         expires = None if life is None else now + life
         given = key, account, amount, largest, group, now, expires, self.ledger
-        database.write_locked([(sql.INSERT_HOLD, given)], 1)
+        database.write_locked([(sql.INSERT_HOLD, given)])
         self._calls += 1
         if self._calls % PRUNE_EVERY == 0:
-            database.write_locked([(sql.DELETE_HOLDS, (self.ledger, now - KEEP_DAYS * 86_400 * SECOND))], 0)
+            database.write_locked([(sql.DELETE_HOLDS, (self.ledger, now - KEEP_DAYS * 86_400 * SECOND))])
         return amount
 
     def room(self, database: Database, account: str) -> tuple[int, int]:
@@ -91,7 +91,7 @@ class LedgerRows:
         if self.holds is not None and hold.group is not None:
             held = float(hold.amount + hold.spent) if hold.status == OPEN else None
             state = self.holds.after(read_group(database, self.ledger, hold.group), float(actual), held)
-            database.write_locked([put_group(self.ledger, hold.group, state)], 1)
+            database.write_locked([put_group(self.ledger, hold.group, state)])
         self._close(database, hold, actual, SETTLED)
 
     def release(self, database: Database, key: str) -> None:
@@ -111,7 +111,7 @@ class LedgerRows:
         held, exposed = (min(more, part) if hold.status == OPEN else 0 for part in (hold.amount, hold.largest))
         self._write(database, [one.at(now).changed(more, -held, -exposed) for one in chain])
         given = hold.amount - held, hold.largest - exposed, hold.spent + more, hold.status, self.ledger, key
-        database.write_locked([(sql.UPDATE_HOLD, given)], 1)
+        database.write_locked([(sql.UPDATE_HOLD, given)])
 
     def expire(self, database: Database, now: int) -> None:
         """Give back the holds whose time is over."""
@@ -125,7 +125,7 @@ class LedgerRows:
         now, more, chain = database.now(), actual - hold.spent, self.chain(database, hold.account)
         held, exposed = (hold.amount, hold.largest) if hold.status == OPEN else (0, 0)
         self._write(database, [one.at(now).changed(more, -held, -exposed) for one in chain])
-        database.write_locked([(sql.UPDATE_HOLD, (0, 0, actual, status, self.ledger, hold.key))], 1)
+        database.write_locked([(sql.UPDATE_HOLD, (0, 0, actual, status, self.ledger, hold.key))])
 
     # --- rows -------------------------------------------------------------------------------------------------
 
@@ -174,7 +174,7 @@ class LedgerRows:
             given = a.spent, a.held, a.exposed, a.since, a.updated, self.ledger, a.name
             statements.append((sql.UPDATE_ACCOUNT, given))
         statements.append((sql.TOUCH_OBJECT, (time.time(), self.ledger)))
-        database.write_locked(statements, len(statements))
+        database.write_locked(statements)
 
     def _checked(self, database: Database, row: Any) -> Any:
         try:

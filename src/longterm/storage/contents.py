@@ -24,7 +24,7 @@ class StoredObject(NamedTuple):
     open : int
         The number of open rounds, choices or holds.
     spent, held : list of number or None
-        The money, one number for each budget or account; None for learners.
+        The money, one number for each budget or account; None for objects other than choosers and ledgers.
     changed : float
         The time of the last change, in seconds since 1970.
     """
@@ -55,35 +55,29 @@ def describe(url: str | PathLike[str]) -> list[StoredObject]:
     try:
         found = []
         for name, kind, _, changed, state, rounds in database.read(sql.OBJECTS):
-            arrays = _arrays(state)
             spent: list[float] | None = None
             held: list[float] | None = None
             if kind == "ledger":
                 rows = database.read(sql.READ_MONEY, name)
                 spent, held = (list(column) for column in zip(*rows, strict=True)) if rows else ([], [])
-                ((open_rounds,),) = database.read(sql.COUNT_HOLDS, name)
-            elif "counters" in arrays:  # a live learner, whose closed rounds are written later than its state
-                open_rounds = rounds - int(np.sum(arrays["counters"][:3]))
-            else:
-                spent, held = _money(arrays)
-                ((open_rounds,),) = database.read(sql.COUNT_ROUNDS, name)
+            elif kind == "chooser":
+                spent, held = _money(state)
+            count = sql.COUNT_HOLDS if kind == "ledger" else sql.COUNT_ROUNDS
+            ((open_rounds,),) = database.read(count, name)
             found.append(StoredObject(name, kind, rounds, open_rounds, spent, held, changed))
         return found
     finally:
         database.close()
 
 
-def _arrays(state: Any) -> dict[str, Any]:
-    try:
-        return unpack_checked(state)[1] if isinstance(state, bytes) else {}
-    except MalformedError:
-        return {}
-
-
-def _money(arrays: dict[str, Any]) -> tuple[list[float] | None, list[float] | None]:
+def _money(state: Any) -> tuple[list[float] | None, list[float] | None]:
     """Return the money of a chooser that is spent, and that is held for open choices."""
-    if "state.spent.total" not in arrays:
+    try:
+        _, arrays = unpack_checked(state)
+        spent, committed = (
+            np.atleast_1d(arrays[f"state.{part}.total"] + arrays[f"state.{part}.correction"])
+            for part in ("spent", "committed")
+        )
+        return spent.tolist(), np.maximum(committed - spent, 0.0).tolist()
+    except (MalformedError, LookupError, TypeError, ValueError):
         return None, None
-    sums = {part: arrays[f"state.{part}.total"] + arrays[f"state.{part}.correction"] for part in ("spent", "committed")}
-    held = np.maximum(sums["committed"] - sums["spent"], 0.0)
-    return np.atleast_1d(sums["spent"]).tolist(), np.atleast_1d(held).tolist()

@@ -8,7 +8,7 @@ import random
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -76,6 +76,7 @@ class Database:
         self._durability = durability
         self._create = create
         self._connection: Any = None
+        self._pipeline: Any = None
         self._inode: tuple[int, int] | None = None
         self._checked = -math.inf
         self._is_closed = False
@@ -275,11 +276,13 @@ class Database:
         ((seconds,),) = self.read("SELECT EXTRACT(EPOCH FROM clock_timestamp())")
         return int(float(seconds) * 1e6)
 
-    def write_locked(self, statements: Sequence[Statement], guarded: int) -> None:
-        """Execute statements inside `locked`. The first `guarded` ones must change one row each."""
-        for place, (sql, arguments) in enumerate(statements):
-            if self._execute(sql, arguments).rowcount != 1 and place < guarded:
-                raise ConflictError
+    def write_locked(self, statements: Sequence[Statement], guarded: int = 0) -> None:
+        """Execute statements inside a transaction. The first `guarded` ones must change one row each."""
+        cursors = [self._execute(sql, arguments) for sql, arguments in statements]
+        if guarded and self._pipeline is not None:
+            self._pipeline.sync()
+        if any(cursor.rowcount != 1 for cursor in cursors[:guarded]):
+            raise ConflictError
 
     def _execute(self, sql: str, arguments: Sequence[Any]) -> Any:
         connection = self._connection or self.connection
@@ -305,11 +308,13 @@ class Database:
 
     @contextmanager
     def _transaction(self, begin: str = "") -> Iterator[None]:
+        """Begin and commit. Statements to PostgreSQL are sent without waiting, until a result is read."""
         self.rollback()
-        self._execute(begin or ("BEGIN" if self.is_postgres else "BEGIN IMMEDIATE"), ())
         try:
-            yield
-            self._execute("COMMIT", ())
+            with self.connection.pipeline() if self.is_postgres else nullcontext() as self._pipeline:
+                self._execute(begin or ("BEGIN" if self.is_postgres else "BEGIN IMMEDIATE"), ())
+                yield
+                self._execute("COMMIT", ())
         except BaseException:
             self.rollback()
             raise
@@ -319,12 +324,12 @@ class Database:
         connection = self._connection
         if connection is None:
             return
-        if self.is_postgres:
-            if connection.closed or connection.broken:
-                self.disconnect()
-            elif connection.info.transaction_status != 0:
+        if not self.is_postgres:
+            if connection.in_transaction:
                 connection.execute("ROLLBACK")
-        elif connection.in_transaction:
+        elif connection.closed or connection.broken or connection.pgconn.pipeline_status:
+            self.disconnect()
+        elif connection.info.transaction_status != 0:
             connection.execute("ROLLBACK")
 
     # --- files -----------------------------------------------------------------------------------------------

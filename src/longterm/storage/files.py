@@ -100,8 +100,8 @@ def replace_file(source: Path, path: Path) -> None:
             return
 
 
-def try_lock(file: IO[bytes]) -> bool:
-    """Return whether an existing file could be locked. True where the system has no locks."""
+def try_lock(file: IO[bytes] | int) -> bool:
+    """Return whether an existing file or folder could be locked. True where the system has no locks."""
     if fcntl is None:
         return True
     try:
@@ -110,7 +110,7 @@ def try_lock(file: IO[bytes]) -> bool:
         return False
     except OSError:  # a file system without locks
         return True
-    return os.fstat(file.fileno()).st_nlink > 0
+    return os.fstat(file if isinstance(file, int) else file.fileno()).st_nlink > 0
 
 
 def remove_abandoned(path: Path) -> None:

@@ -53,7 +53,8 @@ INSERT_OBJECT = (
 UPDATE_OBJECT = "UPDATE longterm_objects SET version = ?, changed = ?, state = ? WHERE name = ? AND version = ?"
 INSERT_ROUND = (
     "INSERT INTO longterm_rounds (object, number, status, epoch, opened, key, content) "
-    "SELECT name, ?, ?, ?, ?, ?, ? FROM longterm_objects WHERE name = ? AND version = ?"
+    "SELECT name, ?, ?, ?, ?, ?, ? FROM longterm_objects WHERE name = ? AND version = ? "
+    "ON CONFLICT DO NOTHING"
 )
 UPDATE_ROUND = "UPDATE longterm_rounds SET content = ? WHERE object = ? AND number = ?"
 READ_ROUND = "SELECT number, status, epoch, opened, content FROM longterm_rounds WHERE object = ? AND number = ?"

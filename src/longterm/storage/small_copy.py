@@ -1,74 +1,92 @@
-"""Copies of objects with a small state, which every change writes whole, and with open rounds.
+"""Copies of objects with a small state, which is written whole, and with open rounds.
 
-A subclass says how states and rounds are stored as bytes. Pacers and prediction intervals use it.
+A subclass says how states and rounds are stored as bytes. A change opens a round, closes rounds, or both. One that
+leaves the state as it is inserts a row only. Another one also raises the version, by one for each round that it
+touches. The last `RECENT` rounds touched are stored behind the state, so that a replica that is not further behind
+drops those and reads only new rounds.
 """
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
+from array import array
 from collections.abc import Sequence
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
-from longterm.errors import AlreadyToldError, SkippedTokenError, UnknownTokenError
+from longterm.errors import AlreadyToldError, SkippedTokenError, TokenError, UnknownTokenError
 from longterm.storage import schema as sql
 from longterm.storage.database import Database, RoundRow
 from longterm.storage.packing import LARGEST_COUNT
 from longterm.storage.schema import Statement
 
-DONE, SKIPPED = 1, 2
+DONE, SKIPPED, EXPIRED = 1, 2, 3
 """The status of a closed round."""
 CLOSED_KEPT = 10_000
-"""The age, in rounds since, after which closed rounds are deleted, and their keys and tokens are unknown."""
-DELETE_EVERY = 64
+RECENT = 64
+DELETE_EVERY = 32
+_RECENT_BYTES = 8 * RECENT
 
 S = TypeVar("S")
 T = TypeVar("T")
 
 
 class OpenRound(NamedTuple, Generic[T]):
-    """An open round."""
+    """An open round, the epoch of the process that opened it, and the time in seconds since 1970."""
 
     content: T
     epoch: int
+    opened: float
 
 
 class RoundChange(NamedTuple, Generic[S, T]):
-    """A new state, and one round that is opened or closed by it."""
+    """The state after a round is opened, or rounds are closed, or both."""
 
     state: S
     version: int
-    number: int
-    round: OpenRound[T]
+    recent: array[int]
+    closed: tuple[int, ...]
     status: int
-    is_new: bool
+    """The status of the closed rounds."""
+    number: int = 0
+    """The round that is opened; 0 for none."""
+    round: OpenRound[T] = OpenRound(None, 0, 0.0)  # type: ignore[arg-type]
     key: str | None = None
 
     def statements(self, copy: SmallCopy[S, T], name: str, now: float) -> tuple[Sequence[Statement], int]:
         """Return the statements that write it."""
-        update = sql.UPDATE_OBJECT, (self.version, now, copy.encode_state(self.state), name, copy.version)
-        if self.is_new:
-            content = copy.encode_round(self.round.content)
-            given = self.number, self.status, self.round.epoch, now, self.key, content, name, self.version
-            return (update, (sql.INSERT_ROUND, given)), 2
-        close = sql.close_rounds(name, self.status, [self.number])
-        delete = sql.DELETE_ROUNDS, (name, copy.asked - CLOSED_KEPT)
-        return (update, close, delete) if self.number % DELETE_EVERY == 0 else (update, close), 2
+        written: list[Statement] = []
+        if self.version != copy.version:
+            state = copy.encode_state(self.state) + self.recent.tobytes()
+            written.append((sql.UPDATE_OBJECT, (self.version, now, state, name, copy.version)))
+        if self.number:
+            content, epoch, opened = self.round
+            given = self.number, sql.OPEN, epoch, opened, self.key, copy.encode_round(content), name, self.version
+            written.append((sql.INSERT_ROUND, given))
+        guarded = len(written)
+        parts = [self.closed[start : start + 500] for start in range(0, len(self.closed), 500)]
+        written += [sql.close_rounds(name, self.status, part) for part in parts]
+        if self.version // DELETE_EVERY != copy.version // DELETE_EVERY:
+            written.append((sql.DELETE_ROUNDS, (name, copy.asked - copy.closed_kept)))
+        return written, guarded
 
     def apply(self, copy: SmallCopy[S, T]) -> None:
         """Apply it to a copy."""
-        copy.state, copy.version = self.state, self.version
-        copy.asked = max(copy.asked, self.number)
-        if self.status == sql.OPEN:
+        copy.state, copy.version, copy.recent = self.state, self.version, self.recent
+        history = copy.history
+        for number in self.closed:
+            if history is not None and number in copy.open:
+                history[number] = copy.open[number].epoch, self.status
+            copy.open.pop(number, None)
+        if self.number:
+            copy.asked = self.number
             copy.open[self.number] = self.round
-        else:
-            copy.open.pop(self.number, None)
-        if copy.history is not None:
-            copy.history[self.number] = self.round.epoch, self.status
-            copy.history.pop(self.number - CLOSED_KEPT, None)
-            if self.key is not None:
+            if history is not None and self.key is not None:
                 copy.keys[self.key] = self.number, self.round
-                if len(copy.keys) > CLOSED_KEPT:
-                    copy.keys.pop(next(iter(copy.keys)), None)
+        if history is not None:
+            history.pop(copy.asked - copy.closed_kept, None)
+            _drop_oldest(history, copy.closed_kept)
+            _drop_oldest(copy.keys, copy.closed_kept)
 
 
 class NoChange(NamedTuple, Generic[T]):
@@ -96,13 +114,16 @@ class SmallCopy(ABC, Generic[S, T]):
 
     kind: str
     remedy: ClassVar[str] = "Give what the call that opened the round returned, or its text"
+    closed_kept = CLOSED_KEPT
+    """The age, in rounds since, after which closed rounds are deleted, and their keys and tokens are unknown."""
 
     def __init__(self, state: S) -> None:
         self.state = state
         self.version = self.asked = 0
+        self.recent = array("q", bytes(_RECENT_BYTES))
         self.open: dict[int, OpenRound[T]] = {}
         self.history: dict[int, tuple[int, int]] | None = {}
-        """Epoch and status of rounds; None with a database."""
+        """Epoch and status of closed rounds; None with a database."""
         self.keys: dict[str, tuple[int, OpenRound[T]]] = {}
         """Rounds by key, without a database."""
 
@@ -125,47 +146,86 @@ class SmallCopy(ABC, Generic[S, T]):
     def require_rounds(self, state: S, rounds: dict[int, OpenRound[T]], asked: int) -> None:
         """Raise a ValueError unless stored rounds can be open in this state."""
 
-    def opening(self, state: S, content: T, epoch: int, key: str | None, status: int = sql.OPEN) -> RoundChange[S, T]:
-        """Return the change that opens a round."""
-        return RoundChange(state, self.version + 1, self.asked + 1, OpenRound(content, epoch), status, True, key)
+    def opening(
+        self, state: S, content: T, epoch: int, key: str | None, expired: tuple[int, ...] = ()
+    ) -> RoundChange[S, T]:
+        """Return the change that opens a round after others have expired."""
+        number, opened = self.asked + 1, OpenRound(content, epoch, time.time())
+        touched = expired if state is self.state else (*expired, number)
+        return RoundChange(state, *self._touching(touched), expired, EXPIRED, number, opened, key)
 
     def closing(self, number: int, state: S, status: int) -> RoundChange[S, T]:
         """Return the change that closes an open round."""
-        return RoundChange(state, self.version + 1, number, self.open[number], status, False)
+        return RoundChange(state, *self._touching((number,)), (number,), status)
+
+    def _touching(self, numbers: tuple[int, ...]) -> tuple[int, array[int]]:
+        """Return the version and the recent rounds after a change of these rounds."""
+        if not numbers:
+            return self.version, self.recent
+        recent = self.recent[:]
+        for place, number in enumerate(numbers, self.version):
+            recent[place % RECENT] = number
+        return self.version + len(numbers), recent
 
     def repeated(self, key: str, database: Database | None, name: str) -> NoChange[T] | None:
         """Return the round that was opened with this key, if it is still known."""
         if database is None:
             return NoChange(*self.keys[key]) if key in self.keys else None
         rows = database.rounds(sql.READ_KEY, name, key)
-        return NoChange(rows[0].number, OpenRound(self.decode_round(rows[0]), rows[0].epoch)) if rows else None
+        return NoChange(rows[0].number, self._round(rows[0])) if rows else None
 
-    def require_open(self, number: int, epoch: int, database: Database | None, name: str) -> None:
-        """Raise a TokenError that says why there is no open round with this number and epoch."""
+    def require_open(self, number: int, epoch: int, database: Database | None, name: str) -> OpenRound[T]:
+        """Return the open round with this number and epoch. Raise a TokenError that says why there is none."""
         found = self.open.get(number)
         if found is not None and found.epoch == epoch:
-            return
-        if database is None:
-            known, status = (self.history or {}).get(number, (-1, sql.OPEN))
+            return found
+        if found is not None or not 1 <= number <= self.asked:
+            status = None
+        elif database is None:
+            known, status = (self.history or {}).get(number, (epoch, EXPIRED))
+            status = status if known == epoch else None
         else:
             rows = database.rounds(sql.READ_ROUND, name, number)
-            known, status = (rows[0].epoch, rows[0].status) if rows else (-1, sql.OPEN)
-        if known == epoch and status == DONE:
-            raise AlreadyToldError(number, "its outcome was taken already", "Nothing is to be done: it counts once")
-        if known == epoch and status == SKIPPED:
-            raise SkippedTokenError(number, "it was skipped", "Skip only rounds whose outcome will not come")
-        raise UnknownTokenError(number, "no round here has this number and epoch", self.remedy)
+            status = EXPIRED if not rows else rows[0].status if rows[0].epoch == epoch else None
+        raise self.refusal(number, status)
+
+    def refusal(self, number: int, status: int | None) -> TokenError:
+        """Return the error for a round with this status; None if it was never opened here, in this epoch."""
+        if status == DONE:
+            return AlreadyToldError(number, "its outcome was taken already", "Nothing is to be done: it counts once")
+        if status == SKIPPED:
+            return SkippedTokenError(number, "it was skipped", "Skip only rounds whose outcome will not come")
+        if not 1 <= number <= self.asked:
+            what = f"this {self.kind} never gave it out"
+            return UnknownTokenError(number, what, f"Its tokens so far are 1 to {self.asked}. {self.remedy}")
+        what = "it is of another epoch: of another object, or opened after the backup that this one was restored from"
+        if status is not None:
+            what = f"it is older than {self.closed_kept} rounds, and what became of it is not known any more"
+        return UnknownTokenError(number, what, self.remedy)
 
     def encode(self) -> bytes:
         """Return the state as bytes."""
-        return self.encode_state(self.state)
+        return self.encode_state(self.state) + self.recent.tobytes()
 
     def restore(self, database: Database, name: str, version: int, asked: int, state: bytes) -> None:
         """Become what the database holds. Raise a ValueError, LookupError, TypeError or ArithmeticError if forged."""
         if not (0 <= version <= LARGEST_COUNT and 0 <= asked <= LARGEST_COUNT):
             raise ValueError("a count is absurd")
-        found = self.decode_state(state)
-        rows = database.rounds(sql.READ_ROUNDS, name, 0, asked)
-        rounds = {row.number: OpenRound(self.decode_round(row), row.epoch) for row in rows}
-        self.require_rounds(found, rounds, asked)
-        self.state, self.open, self.version, self.asked, self.history = found, rounds, version, asked, None
+        new, recent = self.decode_state(state[:-_RECENT_BYTES]), array("q", state[-_RECENT_BYTES:])
+        is_near = self.history is None and 0 <= version - self.version <= RECENT and self.asked <= asked
+        rounds = dict(self.open) if is_near else {}
+        for place in range(self.version, version if is_near else 0):
+            rounds.pop(recent[place % RECENT], None)
+        for row in database.rounds(sql.READ_ROUNDS, name, self.asked if is_near else 0, asked):
+            rounds[row.number] = self._round(row)
+        self.require_rounds(new, rounds, asked)
+        self.state, self.recent, self.open = new, recent, rounds
+        self.version, self.asked, self.history = version, asked, None
+
+    def _round(self, row: RoundRow) -> OpenRound[T]:
+        return OpenRound(self.decode_round(row), row.epoch, row.opened)
+
+
+def _drop_oldest(items: dict[Any, Any], most: int) -> None:
+    while len(items) > most:
+        items.pop(next(iter(items)), None)

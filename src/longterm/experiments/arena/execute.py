@@ -16,7 +16,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TextIO
 
-from longterm import hindsight
 from longterm.data import DATA_SETS, path
 from longterm.engines import run
 from longterm.errors import DataError, InputError
@@ -27,10 +26,12 @@ from longterm.experiments.catalogue import find_problem
 from longterm.experiments.execute import versions
 from longterm.experiments.folder import JobFolder
 from longterm.experiments.jobs import (
+    RECORDED,
+    as_lists,
     collect_assumptions,
+    comparator_record,
     describe_stop,
     learner_of,
-    measures_of,
     scenario_of,
     single_threaded,
 )
@@ -46,7 +47,7 @@ class ArenaFolder(JobFolder):
     """The folder of one arena."""
 
     kind, made_by = "arena", "`longterm arena`"
-    files = ("manifest.json", "timings.json", "arena.json", "league.csv", "matches.csv", "speed.csv")
+    files = ("manifest.json", "timings.json", "league.csv", "matches.csv")
 
 
 def run_arena(
@@ -128,20 +129,10 @@ def work(spec: ArenaSpec, job: ArenaJob) -> tuple[dict[str, Any], float]:
 
 def _comparator(spec: ArenaSpec, scenario: Scenario) -> tuple[dict[str, Any], float]:
     begin = time.thread_time()
-    best = hindsight.best(
-        scenario.problem,
-        scenario.stream,
-        spec.recorded,
-        seeds=spec.seeds,
-        benchmark=scenario.benchmark,
-        path=scenario.path,
-        progress=None,
-    )
+    _, record = comparator_record(scenario, spec.recorded, spec.seeds, path=scenario.path)
     constants = scenario.problem.constants
     return {
-        "rounds": list(spec.recorded),
-        "loss": best.loss.tolist(),
-        "gap": best.gap.tolist(),
+        **record,
         "about": scenario.problem.name,
         "dimension": scenario.problem.dimension,
         "constraints": scenario.problem.constraint.count,
@@ -157,7 +148,7 @@ def _match(spec: ArenaSpec, entrant: LearnerSpec, scenario: Scenario) -> tuple[d
     needs: list[str] = []
     for T in reversed(spec.horizons):  # the longest first: a learner that refuses it is refused
         try:
-            learner = learner_of(scenario, entrant.learner, T, as_json(entrant.parameters))
+            learner = learner_of(scenario, entrant, T)
             rounds = [t for t in spec.recorded if t <= T]
             begin = time.thread_time()
             trace = run(scenario.problem, learner, scenario.stream, T, seeds=spec.seeds, record=rounds, progress=None)
@@ -170,9 +161,8 @@ def _match(spec: ArenaSpec, entrant: LearnerSpec, scenario: Scenario) -> tuple[d
             return {"runs": runs, "needs": needs, "too_short": str(refused)}, seconds
         needs = sorted(need.name for need in learner.effective_needs)
         seconds = seconds or time.thread_time() - begin
-        bounds = _bounds(learner, scenario, rounds)
-        measures = {name: values.tolist() for name, values in measures_of(trace).items()}
-        runs[str(T)] = {"rounds": rounds, "measures": measures, "bounds": bounds}
+        measures = as_lists({name: getattr(trace, name) for name in RECORDED})
+        runs[str(T)] = {"rounds": rounds, "measures": measures, "bounds": _bounds(learner, scenario, rounds)}
         if Need.HORIZON not in learner.needs:
             break
     return {"runs": runs, "needs": needs}, seconds
@@ -187,9 +177,7 @@ def _bounds(learner: Learner[Any], scenario: Scenario, rounds: Sequence[int]) ->
     if scenario.path is not None:
         return {}  # theorems are about one decision, or about paths of another length
     found = learner.bound(scenario.problem, rounds)
-    hard = HARD in found or (
-        HARD in learner.promises and SIGNED not in found
-    )  # some bounds are known after the run only
-    if scenario.facts.get("benchmark") in ("in expectation", "on average") and hard:
+    is_hard = HARD in found or (HARD in learner.promises and SIGNED not in found)  # or known after the run only
+    if scenario.facts.get("benchmark") in ("in expectation", "on average") and is_hard:
         return {}
-    return {measure: values.tolist() for measure, values in found.items()}
+    return as_lists(found)

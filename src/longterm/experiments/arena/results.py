@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from longterm._arrays import FloatArray
 from longterm.engines.sums import ROUNDING_SHARE
@@ -146,7 +147,7 @@ class ArenaResult:
         return [match for match in self.matches if match.learner == learner and not match.refused]
 
 
-def growth(rounds: Sequence[int], values: FloatArray) -> float | None:
+def growth(rounds: ArrayLike, values: FloatArray) -> float | None:
     """Fit the exponent of T by least squares in logarithms; return None if a value is not positive.
 
     Examples
@@ -206,7 +207,7 @@ def _match(
         horizons=horizons,
         measures={name: np.stack([run["measures"][name][place] for run, place in picked]) for name in MEASURED},
         noise=_noise(horizons, best),
-        ratios=_largest_ratios([_ratios(run, best["constraint_bound"]) for run in runs]),
+        ratios=_ratios(runs, best["constraint_bound"]),
         warnings=tuple(record.get("warnings", ())),
         microseconds=microseconds,
     )
@@ -228,16 +229,17 @@ def _with_regret(run: Mapping[str, Any], best: Mapping[int, FloatArray]) -> dict
     return {**run, "measures": found}
 
 
-def _ratios(run: Mapping[str, Any], D: float) -> dict[str, tuple[float, float]]:
+def _ratios(runs: Sequence[Mapping[str, Any]], D: float) -> dict[str, tuple[float, float]]:
+    """Return the largest ratios over the runs of a match, of a sequence and of the mean, by measure."""
     ratios: dict[str, tuple[float, float]] = {}
-    for measure, values in run["bounds"].items():
-        bound, measured = np.asarray(values, dtype=np.float64), run["measures"][measure]
-        allowed = bound * (1 + ROUNDING_SHARE * np.sign(bound)) + ROUNDING_SHARE * D * np.asarray(run["rounds"])
-        single, mean = (
-            _largest_ratio(one, bound[:, None], allowed[:, None])
-            for one in (measured, measured.mean(axis=1, keepdims=True))
-        )
-        ratios[measure] = single, mean
+    for run in runs:
+        for measure, values in run["bounds"].items():
+            bound, measured = np.asarray(values, dtype=np.float64)[:, None], run["measures"][measure]
+            allowed = bound * (1 + ROUNDING_SHARE * np.sign(bound)) + ROUNDING_SHARE * D * np.c_[run["rounds"]]
+            single = _largest_ratio(measured, bound, allowed)
+            mean = _largest_ratio(measured.mean(axis=1, keepdims=True), bound, allowed)
+            before = ratios.get(measure, (0.0, 0.0))
+            ratios[measure] = max(before[0], single), max(before[1], mean)
     return ratios
 
 
@@ -245,13 +247,3 @@ def _largest_ratio(measured: FloatArray, bound: FloatArray, allowed: FloatArray)
     default = np.where(measured <= allowed, 0.0, np.inf)
     ratio = np.divide(measured, bound, out=default, where=bound > 0)
     return float(np.max(np.where((ratio > 1) & (measured <= allowed), 1.0, np.maximum(ratio, 0.0))))
-
-
-def _largest_ratios(found: Sequence[Mapping[str, tuple[float, float]]]) -> dict[str, tuple[float, float]]:
-    """Return the largest ratios over the runs of a match."""
-    ratios: dict[str, tuple[float, float]] = {}
-    for one in found:
-        for measure, (single, mean) in one.items():
-            before = ratios.get(measure, (0.0, 0.0))
-            ratios[measure] = max(before[0], single), max(before[1], mean)
-    return ratios

@@ -13,9 +13,15 @@ import numpy as np
 
 from longterm import _validate as validate
 from longterm.errors import InputError
-from longterm.experiments.catalogue import find_problem, learners, problems
-from longterm.experiments.spec import LearnerSpec, ProblemSpec, learner_title, slug, validate_sequences
-from longterm.experiments.spec_tables import learner_of_table, parse_learner, parse_problem, problem_of_table
+from longterm.experiments.catalogue import find_learner, find_problem, learners, problems
+from longterm.experiments.spec import LearnerSpec, ProblemSpec, require_file_names, slug, validate_sequences
+from longterm.experiments.spec_tables import (
+    learner_of_table,
+    parse_learner,
+    parse_problem,
+    problem_of_table,
+    table_of_learner,
+)
 from longterm.streams.base import validate_seeds
 
 ROUNDS, SEQUENCES = 4096, 5
@@ -59,10 +65,7 @@ class ArenaSpec:
         ):
             if not names:
                 raise InputError(argument, "is empty", "Name at least one, or leave it out for all")
-            slugs = [slug(name) for name in names]
-            for name in slugs:
-                if slugs.count(name) > 1:
-                    raise InputError(argument, f"two would be called {name!r}", "Give each a name of its own")
+            require_file_names(argument, argument, names)
 
     @property
     def horizons(self) -> tuple[int, ...]:
@@ -106,7 +109,7 @@ class ArenaSpec:
         return {
             "rounds": self.rounds,
             "seeds": list(self.seeds),
-            "learners": [{"learner": one.learner, "name": one.name, **one.parameters} for one in self.learners],
+            "learners": [table_of_learner(one) for one in self.learners],
             "problems": [{"name": one.name, **self.parameters(one)} for one in self.problems],
         }
 
@@ -214,4 +217,4 @@ def _title(name: str, settings: Mapping[str, Any]) -> str:
         value if isinstance(value, str) else key if value is True else f"{key} = {value}"
         for key, value in settings.items()
     ]
-    return ", ".join([learner_title(name), *(word.replace("_", " ") for word in words)])
+    return ", ".join([find_learner(name).title, *(word.replace("_", " ") for word in words)])

@@ -1,16 +1,13 @@
-"""Tables of an arena: text for the terminal, CSV and JSON.
+"""Tables of an arena: text for the terminal, and CSV.
 
 league.csv     one row for each learner, by rank
 matches.csv    one row for each learner on each problem, refusals with their reason
-arena.json     both, the specification, and the problems without data
-speed.csv      µs per round: the only file that differs between two runs
 """
 
 from __future__ import annotations
 
 import csv
 import io
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +15,7 @@ from typing import Any
 from longterm._display import TextTable
 from longterm.experiments.arena.league import Preference, Standing
 from longterm.experiments.arena.results import MEASURED, ArenaResult, Match
-from longterm.experiments.records import write_file, write_json
+from longterm.experiments.records import write_file
 
 MAX_COLUMNS = 6
 """Learners in the tables of regret and violation on the terminal."""
@@ -26,15 +23,9 @@ MAX_COLUMNS = 6
 
 def write_tables(arena: ArenaResult, standings: Sequence[Standing], preference: Preference, folder: str | Path) -> None:
     """Write all tables into a folder."""
-    folder = Path(folder)
-    leagues = [league_row(one, preference, len(arena.problems)) for one in standings]
-    matches = [match_row(one) for one in arena.matches]
-    for name, rows in (("league.csv", leagues), ("matches.csv", matches), ("speed.csv", _speed(arena))):
-        write_file(folder / name, to_csv(rows))
-    asked = {"weight": preference.weight, "violation": preference.violation, **arena.spec.table()}
-    problems = {name: dict(facts) for name, facts in arena.problems.items()}
-    content = {"asked": asked, "problems": problems, "left_out": dict(arena.without_data)}
-    write_json(folder / "arena.json", _finite({**content, "league": leagues, "matches": matches}))
+    rows = [league_row(one, preference, len(arena.problems)) for one in standings]
+    write_file(Path(folder) / "league.csv", to_csv(rows))
+    write_file(Path(folder) / "matches.csv", to_csv([match_row(one) for one in arena.matches]))
 
 
 def league_row(one: Standing, preference: Preference, problems: int) -> dict[str, Any]:
@@ -75,20 +66,12 @@ def match_row(one: Match) -> dict[str, Any]:
     return {**row, "bounds": one.verdict, "assumptions": " ".join(one.warnings)}
 
 
-def league_text(arena: ArenaResult, standings: Sequence[Standing], preference: Preference) -> str:
-    """Return the text for the terminal: the league, broken bounds, refusals, and problems without data."""
-    headings = (
-        "",
-        "score",
-        "± error",
-        "regret",
-        "violation",
-        "problems",
-        "T^regret",
-        "T^viol.",
-        "of bound",
-        "µs/round",
-    )
+def league_text(
+    arena: ArenaResult, standings: Sequence[Standing], preference: Preference, width: int | None = None
+) -> str:
+    """Return the text for a terminal of this width: league, broken bounds, refusals, and problems without data."""
+    shares = ("", "score", "± error", "regret", "violation", "problems")
+    headings = (*shares, "T^regret", "T^viol.", "of bound", "µs/round", "anytime", "oracle")
     rows = [
         (
             f"{one.rank:>3}{'=' if one.tied else ' '}{one.learner}",
@@ -109,13 +92,15 @@ def league_text(arena: ArenaResult, standings: Sequence[Standing], preference: P
     lines = [
         f"score = {1 - preference.weight:g} × regret + {preference.weight:g} × {preference.violation} violation, "
         "shares from 0 to 1, smaller is better",
-        str(TextTable((*headings, "anytime", "oracle"), rows)),
+        TextTable(headings, rows).to_text(width),
+        "= tied: the difference to the learner above is less than twice its standard error",
     ]
-    lines.append("= tied: the difference to the learner above is less than twice its standard error")
-    return "\n".join([*lines, *_values(arena, standings, preference), *_findings(arena)]) + "\n"
+    return "\n".join([*lines, *_values(arena, standings, preference, width), *_findings(arena)]) + "\n"
 
 
-def _values(arena: ArenaResult, standings: Sequence[Standing], preference: Preference) -> Iterable[str]:
+def _values(
+    arena: ArenaResult, standings: Sequence[Standing], preference: Preference, width: int | None
+) -> Iterable[str]:
     """Yield tables of regret and violation for the first learners."""
     first = standings[:MAX_COLUMNS]
     for measure in ("regret", preference.measure):
@@ -125,7 +110,7 @@ def _values(arena: ArenaResult, standings: Sequence[Standing], preference: Prefe
             cells = ["–" if m is None else f"{m.mean(measure):.4g} ± {m.std(measure):.2g}" for m in matches]
             rows.append((problem, *cells))
         title = f"\n{measure.replace('_', ' ')} after {arena.spec.rounds} rounds, mean ± standard deviation"
-        yield str(TextTable(("", *(one.learner for one in first)), rows, title=title))
+        yield TextTable(("", *(one.learner for one in first)), rows, title=title).to_text(width)
     yield ""
 
 
@@ -149,14 +134,6 @@ def _findings(arena: ArenaResult) -> Iterable[str]:
         yield f"refused every problem: {', '.join(idle)}"
     for problem, reason in arena.without_data.items():
         yield f"left out: {problem}: {reason}"
-
-
-def _speed(arena: ArenaResult) -> list[dict[str, Any]]:
-    return [
-        {"learner": one.learner, "problem": one.problem, "microseconds_per_round": round(one.microseconds, 1)}
-        for one in arena.matches
-        if one.microseconds is not None
-    ]
 
 
 def to_csv(rows: Sequence[Mapping[str, Any]]) -> bytes:
@@ -184,15 +161,6 @@ def escape_formula(value: Any) -> Any:
         return value
     mark = "'" if value.startswith(("=", "+", "-", "@", "\t", "\r")) else ""
     return mark + value.replace("\r", " ")  # a CSV reader takes it for the end of a line
-
-
-def _finite(value: Any) -> Any:
-    """Replace infinity, which JSON does not have, by text."""
-    if isinstance(value, Mapping):
-        return {key: _finite(one) for key, one in value.items()}
-    if isinstance(value, list):
-        return [_finite(one) for one in value]
-    return "infinite" if isinstance(value, float) and math.isinf(value) else value
 
 
 def format_decimals(value: float | None, digits: int = 2) -> str:

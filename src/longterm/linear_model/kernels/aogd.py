@@ -1,4 +1,4 @@
-"""A-OGD for linear models as a kernel: `learners.AOGD`, `learners.AdaGradAOGD`, and `learners.MahdaviOGD`.
+"""A-OGD for linear models as a kernel: `learners.AOGD` and `learners.AdaGradAOGD`.
 
 The state's vector is v with x_t = s v, where s is the projection's factor, 1 inside the ball. A round has two passes:
 
@@ -34,10 +34,7 @@ def row_loop(digest: str) -> Callable[..., None]:
                 length += u * u
             margins[i], slope, g = observe(p, s, dot, labels[i], weights[i])
             pull_1, pull_2 = s.multiplier * p.l1, s.multiplier * p.l2
-            if p.mu > 0.0:  # Mahdavi's constant steps
-                eta = p.step
-                s.multiplier = max(s.multiplier + p.mu * (g - p.theta_0 * s.multiplier), 0.0)
-            elif p.step > 0.0:
+            if p.step > 0.0:
                 eta = p.step * ascend(p, s, g) / p.theta_0
             else:
                 s.gradient_squares += squared_direction(v, rows, i, slope, pull_1, pull_2 * s.scale)

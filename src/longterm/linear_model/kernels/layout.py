@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from longterm.learners.multi_scale_hedge import SCALES
 
 AOGD, AFTRL, PENALISED_FTRL = range(3)
-"""Codes of the rules. Mahdavi's OGD is A-OGD with constant steps (mu > 0)."""
+"""Codes of the rules."""
 ONE, MIXED = range(2)
 """Codes of `scales`: one radius, or a mixture of radii."""
 NO_OFFSET, LOG_ODDS, MEAN = range(3)
@@ -31,7 +31,6 @@ class Parameters:
     ±intercept_bound (0: no intercept). `loss` is a code of `losses`.
 
     Given constants: η_t = step/√t (A-OGD: step/t^β), θ_t = theta_0/t^β, w_t = weight_0 t^{1+growth} (penalised FTRL).
-    With `mu` > 0 the steps of A-OGD are constant (Mahdavi's): η = step, θ = theta_0, μ = mu.
 
     Constants found online have step = 0. Then theta_0 and weight_0 are per unit of the losses' gradients: with M_t the
     length of the longest gradient so far, θ_t = theta_0/(M_t t^β) and w_t = weight_0 M_{t−1} t^{1+growth}.
@@ -52,7 +51,6 @@ class Parameters:
     beta: float = 2 / 3
     step: float = 0.0
     theta_0: float = 0.0
-    mu: float = 0.0
     weight_0: float = 0.0
     growth: float = 0.5
     scales: int = 0
@@ -146,6 +144,3 @@ PARAMETERS = np.dtype([(f.name, np.int64 if f.type == "int" else np.float64) for
 SCALARS, MIXTURE = _record(FIELDS), _record(MIXTURE_FIELDS)
 COORDINATE = np.dtype([("z", np.float64), ("entry", np.uint64)], align=True)
 """A coordinate of the sparse layout: z_k and its live entry in the heap, in one cache line."""
-SUMS = ("loss", "signed_violation", "hard_violation", "squared_violation", "multiplier")
-TRACE = np.dtype([("round", np.int64), ("nonzeros", np.int64)] + [(name, np.float64) for name in SUMS], align=True)
-"""A traced round t: sums up to and including t, the non-zeros of x_t, and λ_t."""

@@ -35,7 +35,7 @@ from longterm.linear_model.kernels.layout import (
 from longterm.linear_model.kernels.mixture import place, set_priors
 from longterm.linear_model.kernels.round import RESIDUAL_PRIOR_POWER
 
-CODES = {"a-ftrl": AFTRL, "a-ogd": AOGD, "mahdavi": AOGD, "penalised-ftrl": PENALISED_FTRL}
+CODES = {"a-ftrl": AFTRL, "a-ogd": AOGD, "penalised-ftrl": PENALISED_FTRL}
 """The kernels of the rules."""
 LOG_ODDS_RADIUS = 4.0
 """The radius of the log-odds' residual, for which a typical residual is ¼."""
