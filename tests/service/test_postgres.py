@@ -11,9 +11,10 @@ from chooser_plan import image as chooser_image
 from chooser_plan import next_call as next_chooser_call
 from chooser_plan import rule
 from live_plan import LIMITS, PROBLEM, image, learner, step, undisturbed
-from longterm import LiveLearner
-from longterm.decisions import Chooser
+from longterm import Ledger, LiveLearner
+from longterm.decisions import Budget, Chooser, EntropicDual, PrimalDual, ThompsonSampling
 from longterm.errors import AlreadyToldError, DatabaseError, InputError
+from longterm.service import Balance, SharedAccount
 
 pytest.importorskip("psycopg")
 TARGET = [np.array([0.3, -0.2])]
@@ -117,3 +118,30 @@ def test_several_processes_lose_nothing(server, name):
     assert told == list(range(1, workers * count + 1))
     with start(server, name) as live:
         assert (live.state.told, live.state.round) == (workers * count, workers * count + 1)
+
+
+def _spend(url, number):
+    """Make requests of a chooser whose money is in an account that it shares."""
+    rule = PrimalDual(ThompsonSampling(2, 1), EntropicDual(0.2), Budget(1000.0, 1.0), 2000)
+    account = SharedAccount("team", units=100, ledger="shared")
+    with Chooser.open(url, rule, name=f"spender {number % 2}", account=account, durability="relaxed") as chooser:
+        for _ in range(20):
+            choice = chooser.act([1.0], costs=[0.1, 0.1], bounds=[0.2, 0.2])
+            if choice.action is not None:
+                chooser.settle(choice, 1.0, 0.1)
+
+
+def test_choosers_of_several_processes_share_an_account(server):
+    with Ledger.open(server, unit="cent", name="shared", durability="relaxed") as ledger:
+        ledger.add_account("all", 1000)
+        ledger.add_account("team", 300, parent="all")
+        context = multiprocessing.get_context("spawn")
+        workers = [context.Process(target=_spend, args=(server, number)) for number in range(4)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        assert [worker.exitcode for worker in workers] == [0] * 4
+        spent = ledger.balance("team").spent
+        assert 200 < spent <= 300  # 80 requests would cost 800
+        assert ledger.balance("all") == Balance(1000, spent, 0)

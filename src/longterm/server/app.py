@@ -124,7 +124,7 @@ def create_app(service: Service, *, token: str = "", step: int = STEP) -> Gate:
         history.close()
         service.close()
 
-    app = FastAPI(title=service.title, version=__version__, lifespan=lifespan, redoc_url=None)
+    app = FastAPI(title=service.title, version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None)
     _add_errors(app)
     _add_calls(app, service, recorder)
     _add_views(app, service, recorder, history)
@@ -146,7 +146,7 @@ def _add_errors(app: FastAPI) -> None:
     async def _invalid(request: Request, error: RequestValidationError) -> JSONResponse:
         first = error.errors()[0]
         argument = ".".join(str(part) for part in first["loc"] if part != "body") or "body"
-        remedy = "Correct it; /docs shows the fields of every call"
+        remedy = "Correct it; /openapi.json has the fields of every call"
         body = {"code": "bad argument", "argument": argument, "remedy": remedy}
         return JSONResponse({"error": body | {"message": f"{argument}: {first['msg']}. {remedy}."}}, 400)
 
@@ -188,7 +188,7 @@ def _add_calls(app: FastAPI, service: Service, recorder: Recorder) -> None:
             known = list(service.objects)
             raise UnknownObjectError(f"there is no object {name!r}{did_you_mean(name, known)}. Choose from {known}.")
         if not isinstance(found, kinds):
-            what, remedy = f"{name!r} is a {service.kinds[name]}", f"/{call} is for other objects; see /docs"
+            what, remedy = f"{name!r} is a {service.kinds[name]}", f"/{call} is for other objects; see /openapi.json"
             raise InputError("name", what, remedy)
         return found
 

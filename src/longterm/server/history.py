@@ -21,7 +21,7 @@ from typing import Any
 from longterm.errors import DatabaseError
 from longterm.storage import schema as sql
 from longterm.storage.database import Database
-from longterm.storage.replica import Replica, Stored
+from longterm.storage.replica import NoCopy, Replica, Stored
 
 KIND = "server history"
 OBJECT = "longterm server"
@@ -41,21 +41,7 @@ Interval = tuple[int, Counts, dict[str, Any]]
 """The time at which an interval begins, its counts and its last figures."""
 
 
-class _NoCopy:
-    """The history keeps no copy of its state."""
-
-    kind = KIND
-    version = asked = 0
-
-    def encode(self) -> bytes:
-        """Return no bytes."""
-        return b""
-
-    def restore(self, database: Database, name: str, version: int, asked: int, state: bytes) -> None:
-        """Do nothing."""
-
-
-class History(Stored[_NoCopy]):
+class History(Stored[NoCopy]):
     """The stored counts and figures of a service, shared by its workers.
 
     Parameters
@@ -68,7 +54,7 @@ class History(Stored[_NoCopy]):
 
     def __init__(self, url: str, step: int = STEP) -> None:
         self.step = step
-        self._replica = Replica(_NoCopy(), {"step": step})
+        self._replica = Replica(NoCopy(KIND), {"step": step})
         self._replica.attach(url, OBJECT, "relaxed")
 
     def add(self, counts: Counts, figures: dict[str, Any]) -> None:

@@ -62,6 +62,7 @@ def serve(
         server_header=False,
         log_level="warning",
         timeout_graceful_shutdown=10,
+        timeout_worker_healthcheck=60,  # by default a worker that imports for more than 5 s is killed
     )
 
 

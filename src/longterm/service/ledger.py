@@ -7,7 +7,7 @@ another one, and a hold counts for all of them.
 **Admission.** A hold h is admitted iff spent + Σ open holds + h ≤ limit. Then the final spend is at most
 limit + Σ (cost − hold)₊ over the requests open at the last admission. With a reserve, spent + Σ largest costs of open
 requests ≤ limit + reserve is required as well, and the final spend is at most limit + reserve. The
-page "Live learners" has the proofs. A hold that expires counts as 0 from then on.
+page "One budget for many processes" has the proofs. A hold that expires counts as 0 from then on.
 
 A limit may be for a day, a week or a month: then `spent` is what was settled in it, and open holds of earlier periods
 count. Or it is replenished at a rate: then `spent` falls at that rate, down to 0.
@@ -40,26 +40,12 @@ from longterm.service.lease import Lease
 from longterm.service.ledger_rows import MAX_DEPTH, LedgerRows
 from longterm.storage import schema as sql
 from longterm.storage.database import Database, Durability
-from longterm.storage.replica import LONGEST_NAME, Metrics, Replica, Stored
+from longterm.storage.replica import LONGEST_NAME, Metrics, NoCopy, Replica, Stored
 
 KIND = "ledger"
 
 
-class LedgerCopy:
-    """A ledger keeps no copy of its state: every call reads the accounts that it needs."""
-
-    kind = KIND
-    version = asked = 0
-
-    def encode(self) -> bytes:
-        """Return no bytes."""
-        return b""
-
-    def restore(self, database: Database, name: str, version: int, asked: int, state: bytes) -> None:
-        """Do nothing."""
-
-
-class Ledger(Stored[LedgerCopy]):
+class Ledger(Stored[NoCopy]):
     """Accounts with limits, shared by the processes that open the same database.
 
     Make it with `Ledger.open`. Every call is one transaction, and may be repeated: it takes effect once for its key.
@@ -97,7 +83,7 @@ settled, or for its period to end, or raise its limit.
         self.unit = unit
         self.holds = require_holds(holds)
         definition = {"unit": unit, "holds": "worst" if self.holds is None else self.holds.settings()}
-        self._replica = Replica(LedgerCopy(), definition)
+        self._replica = Replica(NoCopy(KIND), definition)
         self._rows = LedgerRows("", self.holds)
 
     @classmethod

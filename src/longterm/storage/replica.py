@@ -66,6 +66,28 @@ class Copy(Protocol):
         """Become what the database holds. Raise a ValueError, LookupError, TypeError or ArithmeticError if forged."""
 
 
+class NoCopy:
+    """The copy of an object whose calls read what they need from the database.
+
+    Parameters
+    ----------
+    kind : str
+        The kind of object.
+    """
+
+    version = asked = 0
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+
+    def encode(self) -> bytes:
+        """Return no bytes."""
+        return b""
+
+    def restore(self, database: Database, name: str, version: int, asked: int, state: bytes) -> None:
+        """Do nothing."""
+
+
 C = TypeVar("C", bound=Copy)
 R = TypeVar("R", bound=Change)
 
