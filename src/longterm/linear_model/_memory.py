@@ -80,11 +80,6 @@ class LearnerMemory:
         return self._scale
 
     @property
-    def seed(self) -> int:
-        """The seed of the average."""
-        return self._average.seed
-
-    @property
     def rounds(self) -> int:
         """Number of rows learned."""
         return self._state.rounds

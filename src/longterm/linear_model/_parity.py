@@ -1,13 +1,11 @@
 """Parity between groups as a long-term constraint: a price for predicting the positive class in each group.
 
-Let r_a be the share of positive predictions in group a and r that of all rows. The multipliers of the constraints
-±(r_a − r) ≤ tolerance make a positive prediction for row t cost c_t = κ_{a_t} − Σ_a p_a κ_a more, κ_a = λ⁺_a − λ⁻_a and
-p_a the group's share of rows. So the row is learned with the label sign(y_t − c_t) and the weight |y_t − c_t|, where
-y_t = ±1: the reduction of Agarwal et al. (ICML 2018), one row at a time. `docs/tutorials/fair_stream.md` derives it.
+A positive prediction for row t costs c_t = κ_{a_t} − Σ_a p_a κ_a more, κ_a = λ⁺_a − λ⁻_a the multipliers of group a and
+p_a its share of rows. So the row is learned with the label sign(y_t − c_t) and the weight |y_t − c_t|, where y_t = ±1:
+the reduction of Agarwal et al. (ICML 2018), one row at a time. `docs/tutorials/fair_stream.md` derives it.
 
 After BLOCK rows the multipliers of the groups seen in them ascend: λ ← [λ + STEP/√n (±(r_a − r) − tolerance)]₊, with
-r_a of the block and r of the window. n counts the blocks with rows of the group, so that a rare or a new group takes
-large steps when it is seen. There is no regularisation θλ as in A-OGD: it would exceed the tolerance by θλ.
+r_a of the block and r of the window. n counts the blocks with rows of the group.
 """
 
 from __future__ import annotations
