@@ -210,7 +210,7 @@ def return_table(
         for budget in (None, float(np.floor(money.total_price * share))):
             best = best_return(money.values, money.prices, target, budget)
             name = "none" if budget is None else f"{budget:.0f}"
-            for rule in ("joint", "min", "guarded"):
+            for rule in ("joint", "guarded"):
                 pacer = ReturnOnSpend(target, T, v, p, budget=budget, rule=rule)
                 run = play(pacer, money)
                 slack, spent, value, bound = (

@@ -243,7 +243,10 @@ class Router:
         budget = Ceiling(ceiling, UNIT * ceiling, credit, always_answer=True)
         rule = PrimalDual(primal, dual, budget, radius=HIGHEST_PRICE * UNIT * ceiling)
         chooser = Chooser(rule, seed=seed, **options) if url is None else Chooser.open(url, rule, seed=seed, **options)
-        return cls(chooser, models, encode, largest=largest)
+        router = cls(chooser, models, encode, largest=largest)
+        for name, ratio in zip(models, chooser.state.primal.largest.tolist(), strict=False):
+            router.largest[name] = max(router.largest[name], ratio * router.prices[name])  # paid before a restart
+        return router
 
     def __repr__(self) -> str:
         return f"Router({', '.join(self.models)}; {self.chooser!r})"
