@@ -23,7 +23,7 @@ from longterm.learners import Learner
 WITHOUT_PAGE = {"storage"}
 """Subpackages whose names are for the other subpackages."""
 COMPAT = ("multipliers", "onnx", "optax", "river")
-SECTIONS = ("Assumes", "Guarantees", "Needs", "Not promised", "Presets", "Proof", "Steps")
+SECTIONS = ("Assumes", "Guarantees", "Needs", "Not promised", "Presets", "Proofs?", "Steps")
 """Words that begin a paragraph in the docstring of an algorithm."""
 METHODS = (classmethod, staticmethod, property)
 
@@ -115,7 +115,7 @@ def members_of(thing: type, homes: dict[int, str]) -> tuple[list[str], dict[str,
         if not base.__module__.startswith("longterm"):
             continue
         public = [homes[id(one)] for one in thing.__mro__[1:] if id(one) in homes and issubclass(one, base)]
-        full = public[0] if public and base is not thing else None
+        full = homes.get(id(base), public[0] if public else None) if base is not thing else None
         for name, member in vars(base).items():
             if name.startswith("_") or name in taken or not _has_docstring(member):
                 continue
@@ -160,7 +160,9 @@ def as_text(text: str) -> str:
                 parts.append("::\n\n" + "\n".join(taken))
             else:
                 prose = "\n".join(re.sub(r"(?<!`)`([^`]+)`(?!`)", r"``\1``", _escape(line)) for line in taken)
-                prose = re.sub(rf"(?<=\n)(?=(?:{'|'.join(SECTIONS)})\\b[^.:]*:)", "\n", prose)
+                prose = re.sub(r"``docs/(proofs/\w+)\.md``", r":doc:`/\1`", prose)
+                prose = re.sub(rf"(?<=\n)(?=(?:{'|'.join(SECTIONS)})\b[^.:]*:)", "\n", prose)
+                prose = re.sub(r"(?<=[.)]) (?=(?:Proofs?|Not promised): )", "\n\n", prose)
                 prose = re.sub(r"(?<=\n)(?=- )", "\n", prose)  # a list, and the paragraph after it
                 parts.append(re.sub(r"(?m)^((?:- |  ).*)\n(?=[^ \n-])", r"\1\n\n", prose))
     return "\n\n".join(parts)
@@ -168,8 +170,8 @@ def as_text(text: str) -> str:
 
 def _escape(line: str) -> str:
     """Escape the characters of prose that reStructuredText reads as markup."""
-    pieces = re.split(r"(`[^`]+`)", line)
-    return "".join(one if one.startswith("`") else re.sub(r"([*|_\\])", r"\\\1", one) for one in pieces)
+    pieces = re.split(r"(`[^`]+`|\*\*[\w -]+\*\*)", line)  # code and bold words stay
+    return "".join(one if one.startswith(("`", "**")) else re.sub(r"([*|_\\])", r"\\\1", one) for one in pieces)
 
 
 def command_line() -> str:

@@ -1,13 +1,12 @@
 """First-price auctions and returns on spend, on the log of examples/pacing.py.
 
-First price: a winner pays its own bid. Rules learn how likely a bid wins, from the price of every auction (seen),
-of lost ones only (lost), or from the result alone (won); `cells` bands of value are told apart, or one for all: the
-textbook's shading. The rival that does not shade bids value / price of money. Shares are of the best in hindsight
-who pays the *market* price, which nobody can without knowing it; `landscape` is who knows how prices are
-distributed in every band, and no more.
+First price: a winner pays its own bid. Rules learn how likely a bid wins, from the price of every auction (seen), of
+lost ones only (lost), or from the result alone (won). The landscape has `cells` bands of value, or one for all. The
+rival without shading bids value / price of money. Shares are of the best in hindsight, which pays the *market* price.
+The benchmark `landscape` knows the distribution of prices in every band, and no more.
 
-Return on spend: what is won must be worth `target` times what is paid. A click is worth what it cost in training.
-Rivals: truthful bids value / target; budget only paces its money and never heard of the return.
+Return on spend: the value won must be at least `target` times the payments. A click is worth its cost in training.
+Rivals: "truthful" bids value / target, and "budget only" ignores the return.
 
 python examples/auctions.py --help
 """
@@ -44,7 +43,7 @@ FloatArray = NDArray[np.float64]
 
 
 def first_price_pacers(budget: float, T: int, history: PriceHistory, top: float) -> dict[str, FirstPricePacer]:
-    """The rules, with a first price of money from yesterday's prices."""
+    """Return the rules, with a first price of money from yesterday's prices."""
     start = history.mean_value / float(history.bid_for(budget / T))
     grid = np.arange(top + 1)
     landscapes: dict[str, Landscape] = {
@@ -211,7 +210,7 @@ def return_table(
         for budget in (None, float(np.floor(money.total_price * share))):
             best = best_return(money.values, money.prices, target, budget)
             name = "none" if budget is None else f"{budget:.0f}"
-            for rule in ("joint", "min", "guarded"):
+            for rule in ("joint", "guarded"):
                 pacer = ReturnOnSpend(target, T, v, p, budget=budget, rule=rule)
                 run = play(pacer, money)
                 slack, spent, value, bound = (

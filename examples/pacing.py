@@ -56,7 +56,7 @@ CAP_OF_FLOORS = 0.9
 
 
 def find_data(name: str, path: str | Path | None = None) -> Path:
-    """The file `name`: at `path`, or in the folder that LONGTERM_DATA names."""
+    """Return the file `name`: at `path`, or in the folder that LONGTERM_DATA names."""
     found = Path(os.environ.get("LONGTERM_DATA", "."), name) if path is None else Path(path)
     if found.is_file():
         return found
@@ -112,7 +112,7 @@ def _parsed(line: str, file: Path, number: int) -> tuple[float, float, float]:
 def chosen_auctions(
     log: Path | None, history: Path | None, synthetic: int | None, rounds: int
 ) -> tuple[Auctions, PriceHistory, str]:
-    """The auctions to play, what is known before them, and a name: the log's, or invented ones where none is here.
+    """Return the auctions, the history before them and a name: of the log, or synthetic ones without a log.
 
     A log of one's own without a history gives its first tenth for it, which is then not played.
     """
@@ -133,7 +133,7 @@ def chosen_auctions(
 
 
 def load_history(path: str | Path | None = None) -> PriceHistory:
-    """The training histogram of the real campaign; mean value = training clicks / training auctions."""
+    """Return the training histogram of the real campaign; mean value = training clicks / training auctions."""
     found = find_data(INFO, path)
     try:
         facts = json.loads(found.read_text(encoding="utf-8"))
@@ -268,7 +268,7 @@ def figure(found: PacingStudy, title: str, folder: Path, k: int) -> list[Path]:
         even, hindsight = {"color": "0.6", "linewidth": 2.5}, {"color": "0.2", "linestyle": "--"}
         spend.axhline(0.0, label="even line", **even)
         price.axhline(best.price, label="best in hindsight", **hindsight)
-        spend.plot(kept + 1, _ahead(found.auctions.prices * best.taken, budget)[kept], **hindsight)
+        spend.plot(kept + 1, _above_even(found.auctions.prices * best.taken, budget)[kept], **hindsight)
         clicks.plot(kept + 1, np.cumsum(found.auctions.values * best.taken)[kept], **hindsight)
         shares = found.budgets / found.auctions.total_price
         for n, (name, run) in enumerate(found.runs.items()):
@@ -276,7 +276,7 @@ def figure(found: PacingStudy, title: str, folder: Path, k: int) -> list[Path]:
             broad = name == "euclidean"
             line = {"color": f"C{n}", "linewidth": 3.0 if broad else 1.2, "alpha": 0.6 if broad else 1.0}
             style = {**line, "zorder": 2.0 if broad else 2.5, "label": METHODS[name][0]}
-            spend.plot(kept + 1, _ahead(run.paid[:, k], budget)[kept], **style)
+            spend.plot(kept + 1, _above_even(run.paid[:, k], budget)[kept], **style)
             price.plot(kept + 1, run.price[kept, k], **style)
             clicks.plot(kept + 1, np.cumsum(found.auctions.values * run.won[:, k])[kept], **style)
             actual = np.cumsum(found.auctions.clicks * run.won[:, k])[kept]
@@ -285,7 +285,7 @@ def figure(found: PacingStudy, title: str, folder: Path, k: int) -> list[Path]:
             budgets.plot(shares, missing, "o-", markersize=4, **style)
         spend.set(
             xlabel="auction",
-            ylabel="ahead of even line, % of budget",
+            ylabel="above even spending, % of budget",
             title=f"Spend over time, budget {budget:,.0f}",
         )
         # One method that is far off would press the others flat: linear up to ±2 %, logarithmic beyond.
@@ -314,8 +314,8 @@ def figure(found: PacingStudy, title: str, folder: Path, k: int) -> list[Path]:
         return save_figure(drawing, folder, "pacing")
 
 
-def _ahead(paid: NDArray[np.float64], budget: float) -> NDArray[np.float64]:
-    """How far the running total is ahead of an even spender's, in per cent of the budget."""
+def _above_even(paid: NDArray[np.float64], budget: float) -> NDArray[np.float64]:
+    """Return the running total less that of an even spender, in per cent of the budget."""
     done = np.arange(1, len(paid) + 1) / len(paid)
     return 100 * (np.cumsum(paid) / budget - done)
 

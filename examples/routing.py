@@ -46,12 +46,12 @@ its score is learned. A model costs its price per million tokens times the token
 of the answer. The budget lies between the cheapest model for all and the best model for all: 0 is the one, 1 the
 other. It is counted as spend above the cheapest model, so it can be kept to the last cent in any order.
 
-Methods (all under the same guard, with the same features, told the score of the model that answered and no other,
-but where it says so; all but "gap" and the last six with the same belief and price):
-  thompson    joint linear Thompson sampling, factor 0.4, a look with probability 1/√t, entropic price, replanning
+Methods. All have the same guard and features and see only the score of the model that answered, except where stated.
+All but "gap" and the last six have the same belief and price:
+  thompson    joint linear Thompson sampling, factor 0.4, exploration with probability 1/√t, entropic price, replanning
   late        the same, each reward 0 to 50 requests late
-  labelled    the same, the scores of all models told for the first 1,000 requests
-  full        the same, the scores of all models told always: a ceiling for what these features can do online
+  labelled    the same, with the scores of all models for the first 1,000 requests
+  full        the same, with the scores of all models always: an upper limit for these features
   ucb         optimism instead of sampling
   gap200      inverse gap weighting over that belief, γ = 200
   greedy      no exploration
@@ -99,11 +99,11 @@ class Prompts:
     table: OutcomeTable
     subjects: NDArray[Any]
     seconds: NDArray[Any]
-    """What the features of each text took."""
+    """The time that the features of each text took."""
 
     @property
     def excess(self) -> NDArray[Any]:
-        """What each model costs more than the cheapest."""
+        """The cost of each model above the cheapest."""
         return np.asarray(self.table.costs - self.table.costs.min(axis=1, keepdims=True))
 
     @property
@@ -173,7 +173,7 @@ def invented(seed: int, rows: int, size: int) -> Prompts:
 
 
 def chooser(prompts: Prompts, budget: Budget, method: str, seed: int, first: int) -> Chooser:
-    """The chooser of a method. Only the first request's costs set the first price."""
+    """Return the chooser of a method. Only the first request's costs set the first price."""
     K, d = prompts.table.rewards.shape[1], prompts.table.contexts.shape[1]
     common: dict[str, Any] = {"shared_scale": 1.0, "prior_scale": OWN, "noise": NOISE}
     primal: Any
@@ -284,7 +284,7 @@ def threshold(table: OutcomeTable, budget: Budget, seed: int, *, again: bool) ->
 
 
 def _tuned(scores: NDArray[Any], excess: NDArray[Any], rate: float) -> float:
-    """The price at which these requests would have cost `rate` each."""
+    """Return the price at which these requests would have cost `rate` each."""
     low, high = 0.0, 10.0 / max(float(excess.max()), 1e-300) * 100
     rows = np.arange(len(scores))
     for _ in range(50):
@@ -309,7 +309,7 @@ def ceilings(prompts: Prompts, share: float) -> dict[str, float]:
 
 
 def report(prompts: Prompts, results: list[Result], shares: Sequence[float], methods: Sequence[str]) -> str:
-    """The table, as text."""
+    """Return the table as text."""
     means = prompts.table.rewards.mean(axis=0)
     cheapest = int(prompts.table.costs[0].argmin())
     lines = [
@@ -390,7 +390,7 @@ def figure(prompts: Prompts, results: list[Result], shares: Sequence[float], met
 
 
 def find(name: str) -> Path:
-    """A published table in the data folder."""
+    """Return a published table of the data folder."""
     folders = [os.environ.get("LONGTERM_DATA"), Path(__file__).parents[1].parent / "shared" / "data"]
     for folder in folders:
         if folder and (Path(folder) / name).is_file():
@@ -403,8 +403,8 @@ def _run(job: tuple[Prompts, str, float, str, int]) -> Result:
         return run(*job)
 
 
-def _asked_for(chosen: argparse.Namespace) -> Iterator[Prompts]:
-    """The tables of the command line, one at a time; both published ones if none is named."""
+def _requested_tables(chosen: argparse.Namespace) -> Iterator[Prompts]:
+    """Yield the tables of the command line, or both published ones if none is named."""
     if chosen.invented is not None:
         yield invented(chosen.invented, 3000, chosen.size)
     names = chosen.tables or ([] if chosen.table or chosen.invented is not None else list(TABLES))
@@ -439,7 +439,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=Path("results"), help="folder for figures (default results)")
     chosen = parser.parse_args(arguments)
     try:
-        for prompts in _asked_for(chosen):
+        for prompts in _requested_tables(chosen):
             jobs = [
                 (prompts, method, share, chosen.order, seed)
                 for method in chosen.methods

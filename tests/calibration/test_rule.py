@@ -198,6 +198,21 @@ def test_late_labels_cost_an_additive_term(delay):
     assert float(state.evidence.late) == delay
 
 
+def test_late_labels_do_not_make_the_experts_oscillate():
+    """With 50 late labels and independent scores, even the fastest expert loses little more than the best constant."""
+    rule, scores = Calibration(0.1), np.random.default_rng(11).exponential(size=2000)
+    state, waiting, losses = rule.init(), [], []
+    for score in scores:
+        asked = rule.ask(state, open_rounds=len(waiting))
+        error = score - np.append(asked.prediction.experts, np.quantile(scores, 0.9))
+        losses.append(np.maximum(0.9 * error, -0.1 * error))
+        waiting.append((asked, score))
+        if len(waiting) > 50:
+            state = rule.tell(state, *waiting.pop(0))
+    *experts, constant = np.mean(losses[300:], axis=0)
+    assert max(experts) < 2.5 * constant
+
+
 def test_the_certificate_is_tight_for_constant_scores():
     """ACI with η = 0.1 against the score 1: the sum rises to 10, the certificate is 10.9."""
     rule = published.aci(0.1, step=0.1)

@@ -57,15 +57,23 @@ def test_regularised_ascent_is_that_of_the_learners():
 
 
 def test_adaptive_by_hand():
-    """The step grows by 2 % while the violation lasts, and the first change of sign halves it."""
+    """The step grows by 2 % while the violation lasts, and shrinks by 1 − 0.75/2 at the first change of sign."""
     rule = rules.Adaptive()
     state = rules.update(rule, rules.init(0.0, rule), 2.0)
     assert state.step == pytest.approx(0.001 * 1.02)
     assert state.multiplier == pytest.approx(0.001 * 1.02 * 2.0 / 2.0**2)
     state = rules.update(rule, state, -38.0)  # ξ = 1.8 − 3.8 = −2
-    assert state.step == pytest.approx(0.001 * 1.02 / 2.0)
+    assert state.step == pytest.approx(0.001 * 1.02 * 0.625)
     assert (state.size, state.flips, state.age, state.longest) == (38.0, 1.0, 0.0, 1.0)
-    assert state.multiplier == pytest.approx(0.00051 + 0.00051 * (-38.0 - 40.0) / 38.0**2)
+    assert state.multiplier == 0.0  # 38 λ = 2 · 0.00051 + step · (−38 − 40)/38 < 0
+    state = rules.update(rule, state._replace(multiplier=1.0), 76.0)  # ξ = −1.8 + 7.6 = 5.8
+    step = 0.001 * 1.02 * 0.625 * 0.75
+    assert state.multiplier == pytest.approx((38.0 * 1.0 + step * (76.0 + 78.0) / 76.0) / 76.0)
+
+
+def test_first_violations_that_are_tiny_leave_a_moderate_multiplier():
+    given = np.minimum(1e-9 * 1.3 ** np.arange(100.0), 1.0)
+    assert play(rules.Adaptive(), given)[-1] < 1.0
 
 
 @pytest.mark.parametrize("unit", [1e-3, 100.0])

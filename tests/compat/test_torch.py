@@ -96,6 +96,22 @@ def test_the_dtype_is_kept(dtype):
     assert Multipliers(2).to(dtype).history.dtype == dtype
 
 
+def test_violations_in_half_precision():
+    """As in mixed precision: the penalty has the dtype of the multipliers, the gradient that of the violations."""
+    module, violations = Multipliers(2, rules.ascent(1.0)), torch.ones(2, dtype=torch.float16, requires_grad=True)
+    module.update(violations)
+    loss = module.penalty(violations)
+    loss.backward()
+    assert (loss.item(), loss.dtype, violations.grad.dtype) == (2.0, torch.float32, torch.float16)
+
+
+def test_an_equality_is_kept_in_the_state():
+    module = Multipliers(2, rules.ascent(1.0))
+    module.load_state_dict(Multipliers(2, rules.ascent(1.0), equality=[True, False]).state_dict())
+    module.update(torch.tensor([-1.0, -1.0]))
+    np.testing.assert_allclose(module.values, [-1.0, 0.0])
+
+
 def test_another_device_takes_the_path_of_tensors():
     module = Multipliers(3, device="meta")
     module.update(torch.zeros(3, device="meta"))

@@ -166,10 +166,11 @@ def _figures_3_and_4(name, folder, sequences):
     pytest.importorskip("jax", reason="the reference engine would take minutes")
     from longterm.experiments import Backend, run_experiment
     from longterm.experiments.paper import Options, paper_spec
+    from longterm.experiments.paper_remarks import with_paper_remarks
 
     learners = ("convex-a-ogd", "convex-ogd")
     spec = paper_spec(name, Options(sequences=sequences, learners=learners))
-    result = run_experiment(spec, folder, backend=Backend(workers=sequences), out=io.StringIO())
+    result = with_paper_remarks(run_experiment(spec, folder, backend=Backend(workers=sequences), out=io.StringIO()))
     ours, theirs = result.curves
     assert len(result.rounds) >= 20
     assert result.rounds[-1] == DATA_SETS[name].rows

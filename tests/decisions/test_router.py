@@ -174,6 +174,17 @@ def test_a_service_goes_on_where_it_was(tmp_path):
         one.chooser.close()
 
 
+def test_a_bound_that_was_raised_survives_a_restart(tmp_path):
+    options = {"per_request": 3e-3, "features": 1, "url": tmp_path / "router.db", "durability": "relaxed"}
+    router = Router.for_models(MODELS, **options)
+    with pytest.warns(BrokenBoundWarning):
+        router.settle(router.route([0.5], models=["small"]), 0.5, 0.002)
+    router.chooser.close()
+    again = Router.for_models(MODELS | {"large": 2e-2}, **options)
+    assert again.largest == {"small": pytest.approx(0.002), "large": pytest.approx(0.24)}
+    again.chooser.close()
+
+
 def test_texts_outcomes_in_parts_reports_and_errors():
     router = Router.for_models(MODELS, per_request=3e-3)
     first = router.route("What is 2 + 2?")

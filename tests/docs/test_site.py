@@ -31,6 +31,14 @@ def test_every_public_name_has_a_place(room):
     assert set(module.__all__) <= listed
 
 
+def test_the_page_of_a_learner_has_its_statement_in_paragraphs():
+    learners = importlib.import_module("longterm.learners")
+    page = REFERENCE["entry_of"]("longterm.learners.AFTRL", learners.AFTRL, REFERENCE["home_of"]())
+    for start in ("Needs: ", "Guarantees: ", "Proof: :doc:`/proofs/aftrl`", "Not promised: "):
+        assert f"\n\n{start}" in page
+    assert ":py:obj:`~longterm.learners.Learner.ask`" in page  # a method is linked to the class that documents it
+
+
 WRITTEN = sorted(
     page
     for page in (ROOT / "docs").rglob("*.md")

@@ -131,6 +131,13 @@ def test_refusals_are_listed_with_their_reason(arena, folder):
     assert "2 of 8 matches were refused" in league_text(arena, league(arena), Preference())
 
 
+def test_the_league_folds_at_the_width_of_the_terminal(arena):
+    text = league_text(arena, league(arena), Preference(), width=70)
+    rows = [line for line in text.splitlines() if line.startswith("  ")]
+    assert max(map(len, rows)) <= 70
+    assert "oracle" in text
+
+
 def test_a_horizon_that_is_too_short_costs_the_slope_not_the_match(tmp_path):
     spec = arena_of(["mahdavi_ogd"], ["consensus"], rounds=512, sequences=1)
     (one,) = run_arena(spec, tmp_path, backend=ALONE, out=io.StringIO()).matches

@@ -186,13 +186,6 @@ def test_max_features_keeps_the_features_that_matter(budget):
     assert model.n_nonzero_ <= 3
 
 
-def test_max_features_of_a_warm_start():
-    X, y = mixed_columns()
-    model = BudgetLinearClassifier(1.0, max_features=2, random_state=0, warm_start=True).fit(X[:500], y[:500])
-    chosen = set(np.flatnonzero(model.coef_))
-    assert set(np.flatnonzero(model.fit(X[500:], y[500:]).coef_)) == chosen
-
-
 def test_max_features_of_a_sparse_matrix():
     X, _ = mixed_columns()
     wide = sparse.csr_array(np.hstack([X[:, 1:4], np.zeros((len(X), 600))]))

@@ -178,17 +178,6 @@ def test_class_weights_are_weights_of_rows():
     same(part, other.fit(X, y, sample_weight=np.where(y == "yes", 3.0, 0.5)))
 
 
-@pytest.mark.filterwarnings("ignore:the budget of .* was never reached")
-def test_a_warm_start_continues():
-    X, y = targets()
-    options = {"passes": 1, "shuffle": False, "random_state": 0, "scale_features": False}
-    warm = BudgetLinearRegressor(10.0, warm_start=True, **options)
-    warm.fit(X[:300], y[:300]).fit(X[300:], y[300:])
-    same(warm, BudgetLinearRegressor(10.0, **options).fit(X, y))
-    cold = BudgetLinearRegressor(10.0, **options).fit(X[:300], y[:300]).fit(X, y)
-    assert cold.n_rounds_ == 600
-
-
 def test_number_of_passes():
     X, y = two_classes(n=600)
     assert BudgetLinearClassifier().fit(X, y).n_rounds_ == 5 * 600
@@ -345,7 +334,6 @@ def test_bad_input_leaves_the_model_unchanged(bad, estimator, method):
         (lambda m: clone(m).set_params(passes=0).fit(X2, Y2), "passes"),
         (lambda m: clone(m).set_params(predict_with="best").fit(X2, Y2), "predict_with"),
         (lambda m: clone(m).set_params(rule="sgd").fit(X2, Y2), "rule"),
-        (lambda m: m.set_params(warm_start=True).fit(X2, np.where(Y2 == "yes", "maybe", "no")), "not there before"),
         (lambda m: BudgetLinearRegressor(loss="hinge").fit(XT, YT), "loss"),
         (lambda m: BudgetLinearRegressor().fit(XT, np.full(40, np.nan)), "NaN"),
         (lambda m: BudgetLinearRegressor().fit(XT, YT).partial_fit(XT, np.full(40, np.inf)), "infinity"),

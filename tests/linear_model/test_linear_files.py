@@ -123,7 +123,7 @@ def array(key, value):
 FORGERIES = {
     "a parameter too many": put("parameters", {"budget": 1.0, "__class__": "os.system"}),
     "a parameter of no kind": put("parameters", {"budget": {"call": ["os.system", "true"]}}),
-    "a parameter within": put("parameters", {"class_weight": {"pairs": [["a", {"list": []}]]}}),
+    "a parameter within": put("parameters", {"class_weight": {"pairs": [["a", [1]]]}}),
     "a model that is none": put("parameters", {"predict_with": "__dict__"}),
     "classes of another kind": put("classes", {"dtype": "<M8[s]", "values": [1, 2, 3]}),
     "classes of a long text": put("classes", {"dtype": "<U999999999", "values": ["a", "b", "c"]}),

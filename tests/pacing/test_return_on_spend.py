@@ -21,7 +21,7 @@ from longterm.pacing import (
     play,
 )
 
-RULES = ("joint", "min", "guarded")
+RULES = ("joint", "guarded")
 
 
 def pacer(rule="joint", *, horizon=200, budget=None, target=1.0, **options):
@@ -38,7 +38,6 @@ def test_rounds_by_hand():
     assert state.price == pytest.approx(0.2 * (6 - 2))
     lam, mu = state.multiplier, state.price
     assert made.act(state, 4.0) == pytest.approx(4.0 * (1 + lam) / (lam + mu))
-    assert pacer("min", budget=400.0).act(state, 4.0) == pytest.approx(4.0 * min((1 + lam) / lam, 1 / mu))
     assert pacer("guarded").act(state, 4.0) == pytest.approx(4.0)  # no slack: at most the value
     assert made.act(state, 10.0) <= 20.0
 
@@ -86,7 +85,7 @@ def test_the_violation_is_below_its_bound_on_adversarial_sequences(rule, kind, b
 )
 def test_no_sequence_breaks_a_promise(rule, rounds, budget, first_price):
     """Any wins, any charge up to the bid: the bound, the guard and the budget hold after every auction."""
-    landscape = SeenPrices(np.arange(21.0)) if first_price and rule != "min" else None
+    landscape = SeenPrices(np.arange(21.0)) if first_price else None
     made = pacer(rule, horizon=len(rounds), budget=budget, landscape=landscape)
     state, total = made.init(), 0.0
     for value, share, won in rounds:
@@ -159,9 +158,8 @@ def test_hindsight_refuses_negative_numbers():
         best_return([1.0, -1.0], [1.0, 1.0], 1.0)
 
 
-@pytest.mark.parametrize("rule", ["joint", "min"])
-def test_values_above_the_largest_do_not_break_the_bound(rule):
-    pacer = ReturnOnSpend(2.0, 300, largest_value=1.0, largest_bid=10.0, rule=rule)
+def test_values_above_the_largest_do_not_break_the_bound():
+    pacer = ReturnOnSpend(2.0, 300, largest_value=1.0, largest_bid=10.0)
     state, worst = pacer.init(), 0.0
     for _ in range(300):
         bid = pacer.act(state, 8.0)
@@ -183,7 +181,7 @@ def test_guarded_is_never_below_to_the_last_bit():
         assert state.slack.value >= 0
 
 
-@pytest.mark.parametrize("rule", ["joint", "min", "guarded"])
+@pytest.mark.parametrize("rule", RULES)
 def test_what_was_spent_is_spent_and_open_bids_are_held_back(rule):
     made = pacer(rule, budget=20.0)
     state = made.init()
@@ -214,8 +212,6 @@ def test_what_is_not_covered_says_so():
         pacer(step=0.1).regret_bound()
     with pytest.raises(InputError, match="rule"):
         pacer("sequential")
-    with pytest.raises(InputError, match="'min' is for second price"):
-        pacer("min", landscape=SeenPrices(np.arange(5.0)))
     made = pacer()
     with pytest.raises(NonFiniteError, match="value in round 1"):
         made.act(made.init(), np.inf)

@@ -86,8 +86,8 @@ class Mixture(ReprMixin):
         rates, log_decay, last_weight = (like(c, state.means) for c in (_RATES, _LOG_DECAY, _LAST_WEIGHT))
         score, s, cover = outcome.score, expand_last(outcome.score), expand_last(-outcome.miss_rate)
         miss = 1.0 + cover
-        began = clamp_max(state.rounds, 1.0)
-        first = expand_last((1.0 - began) * score)  # the first score, then 0
+        has_score = clamp_max(state.rounds, 1.0)
+        first = expand_last((1.0 - has_score) * score)  # the first score, then 0
         means = state.means + first
 
         # AdaHedge judges the experts by what they predicted at the ask. They learn from what they predict now: moved
@@ -96,8 +96,8 @@ class Mixture(ReprMixin):
         loss = pinball(error, expand_last(outcome.miss_rate))
         # On time the weighted loss of the experts is larger than that of their mean.
         own_loss = 0.0 if outcome.current else outcome.started * pinball(score - prediction.base, outcome.miss_rate)
-        ahead = error if outcome.current else s - _experts(state, groups)
-        move = xp.where(ahead > 0.0, miss, cover)
+        present = error if outcome.current else s - _experts(state, groups)
+        move = xp.where(present > 0.0, miss, cover)
 
         center = (outcome.started * prediction.base + (1.0 - outcome.started) * means[..., -1])[..., None]
         distance = s - xp.concat([means, center, center], axis=-1)
@@ -110,19 +110,19 @@ class Mixture(ReprMixin):
         group_trackers, group_rounds, group_errors = state.group_trackers, state.group_rounds, state.group_errors
         if group_trackers.shape[-1]:
             share = groups / expand_last(outcome.active)
-            counted = groups * expand_last(began)
+            counted = groups * expand_last(has_score)
             group_rounds = group_rounds + counted
             decay = xp.maximum(group_rounds, 1.0)[..., None, :] * log_decay[N:, None]
             rate = counted[..., None, :] * (last_weight[N:, None] / xp.expm1(decay))
             group_errors = group_errors + rate * (size[..., N:, None] - group_errors)
             # The rarest group of the round takes most of the step: frequent ones are held in place by other rounds.
             rarity = groups / (group_rounds + 1.0)
-            blame = rarity * expand_last(_GROUP_GAIN / xp.vecdot(rarity, groups))
-            step = blame * _scale(group_errors[..., 0, :], group_errors[..., 1, :])
+            step_share = rarity * expand_last(_GROUP_GAIN / xp.vecdot(rarity, groups))
+            step = step_share * _scale(group_errors[..., 0, :], group_errors[..., 1, :])
             group_trackers = group_trackers + (rates * move[..., 2 * N :])[..., None] * step[..., None, :]
-            every = group_trackers[..., :1] + first[..., None]
-            group_trackers = xp.concat([every, group_trackers[..., 1:]], axis=-1)
-        deviation_step = expand_last(_DEVIATION_STEP * began) * move[..., N : 2 * N]
+            overall = group_trackers[..., :1] + first[..., None]
+            group_trackers = xp.concat([overall, group_trackers[..., 1:]], axis=-1)
+        deviation_step = expand_last(_DEVIATION_STEP * has_score) * move[..., N : 2 * N]
         return MixtureState(
             state.rounds + 1.0,
             scale,

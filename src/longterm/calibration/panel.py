@@ -18,11 +18,12 @@ Frame = Any
 
 
 class _Batch(NamedTuple):
-    """Thresholds of one call: rows of the state, the forecasts, and the asks."""
+    """Intervals of one model in one call: rows of the state, forecasts, asks, and (series, time) of the open ones."""
 
     rows: Any
     centers: FloatArray
     asked: Asked
+    open: dict[int, tuple[Any, Any]]
 
 
 def _map(function: Any, *trees: Any) -> Any:
@@ -60,10 +61,7 @@ class PanelIntervals(ReprMixin):
         self._rules = Levels(tuple(1.0 - one / 100.0 for one in levels))
         self._state = self._rules.init((0,))
         self._rows: dict[tuple[Any, int, str], int] = {}
-        self._open: dict[tuple[Any, Any], list[tuple[int, int]]] = {}
-        """Positions (number of the batch, place in it) by series and time."""
-        self._batches: dict[int, _Batch] = {}
-        self._asked = 0
+        self._batches: list[_Batch] = []
         self._open_of_row = np.zeros(0)
 
     def predict(self, forecasts: Frame) -> Frame:
@@ -88,11 +86,9 @@ class PanelIntervals(ReprMixin):
             for k, level in enumerate(self.level):
                 result[f"{model}-lo-{level}"] = centers[:, j] - asked.threshold[:, k]
                 result[f"{model}-hi-{level}"] = centers[:, j] + asked.threshold[:, k]
-            self._asked += 1
-            self._batches[self._asked] = _Batch(rows, centers[:, j], asked)
+            keys = dict(enumerate(zip(ids, times, strict=True)))
+            self._batches.append(_Batch(rows, centers[:, j], asked, keys))
             self._open_of_row[rows] += 1.0
-            for place, key in enumerate(zip(ids, times, strict=True)):
-                self._open.setdefault(key, []).append((self._asked, place))
         return result
 
     def update(self, actuals: Frame) -> int:
@@ -102,24 +98,28 @@ class PanelIntervals(ReprMixin):
         """
         if {"unique_id", "ds", "y"} - set(actuals.columns):
             raise InputError("actuals", f"has columns {list(actuals.columns)}", "Give unique_id, ds and y")
-        known = actuals.loc[np.isfinite(actuals["y"].to_numpy(dtype=np.float64))]
-        due: dict[int, list[tuple[int, float]]] = {}
-        for i, ds, y in zip(known["unique_id"].tolist(), known["ds"].tolist(), known["y"].tolist(), strict=True):
-            for number, place in self._open.pop((i, ds), ()):
-                due.setdefault(number, []).append((place, y))
-        for number in sorted(due):
-            self._tell(self._batches[number], *map(np.array, zip(*due[number], strict=True)))
-        if due:
-            unsettled = {number for positions in self._open.values() for number, _ in positions}
-            self._batches = {number: batch for number, batch in self._batches.items() if number in unsettled}
-        return sum(map(len, due.values()))
+        finite = actuals.loc[np.isfinite(actuals["y"].to_numpy(dtype=np.float64))]
+        keys = zip(finite["unique_id"].tolist(), finite["ds"].tolist(), strict=True)
+        known = dict(zip(keys, finite["y"].tolist(), strict=True))
+        settled = 0
+        for batch in self._batches:
+            places = [place for place, key in batch.open.items() if key in known]
+            if places:
+                self._tell(batch, np.array(places), np.array([known[batch.open[place]] for place in places]))
+                settled += len([batch.open.pop(place) for place in places])
+        self._batches = [batch for batch in self._batches if batch.open]
+        return settled
 
     def _tell(self, batch: _Batch, places: Any, outcomes: FloatArray) -> None:
         rows = batch.rows[places]
         asked = _map(lambda values: values[places], batch.asked)
         part = _map(lambda values: values[rows], self._state)
         told = self._rules.tell(part, asked, np.abs(outcomes - batch.centers[places]))
-        _map(lambda values, new: values.__setitem__(rows, new), self._state, told)
+
+        def put(values: Any, new: Any) -> None:
+            values[rows] = new
+
+        _map(put, self._state, told)
         self._open_of_row[rows] -= 1.0
 
     @property

@@ -202,12 +202,13 @@ class Calibration(ReprMixin):
         """Return the certificate's sums after a round."""
         xp, old, alpha, residual = namespace(state.miss_rate), state.evidence, state.miss_rate, outcome.residual
         late = clamp_min(old.late, state.told - asked.told)
-        free = asked.threshold == xp.inf  # a round that cannot be missed; only its cover counts
+        free = asked.threshold == xp.inf  # such a round cannot be missed
         position, z = outcome.score, (outcome.score - asked.prediction.base) / asked.prediction.scale
         if self._has_position or isinstance(self.correction, NoCorrection):
             if self._has_position:
                 position = self.correction.inverse(z, asked.told, asked.late)
-                position = select(free, state.counts.excess(alpha)[..., 0], position)
+                if isinstance(self.base, Mixture):
+                    position = select(free, state.counts.excess(alpha)[..., 0], position)
             lowest, highest = clamp_max(old.lowest, position), clamp_min(old.highest, position)
             return old._replace(lowest=lowest, highest=highest, late=late)
         # The potential grows by r·(correction now), which is r·(correction at the ask) plus the change in between.

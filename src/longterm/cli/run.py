@@ -15,6 +15,7 @@ from longterm.engines.selection import EngineChoice
 from longterm.errors import InputError
 from longterm.experiments import ExperimentSpec, parse_learner, parse_problem, read_spec
 from longterm.experiments.spec import validate_sequences
+from longterm.experiments.spec_tables import add_learners
 
 
 @dataclass(frozen=True)
@@ -77,15 +78,11 @@ class RunCommand:
         path = self.spec
         if path is None and self.add and self.out is not None and not given:
             path = self.out / "manifest.json"
-        added = tuple(map(parse_learner, self.add))
-        if path is not None:
-            read = read_spec(path)
-            if added:
-                known = {one.name for one in read.learners}
-                given["learners"] = (*given.get("learners", read.learners), *(a for a in added if a.name not in known))
+        read = None if path is None else read_spec(path)
+        if self.add:
+            given["learners"] = add_learners(given.get("learners", read.learners if read else ()), self.add)
+        if read is not None:
             return replace(read, **(given | {"command": ""} if given else {}))
-        if added:
-            given["learners"] = (*given.get("learners", ()), *added)
         for needed in ("problem", "learners"):
             if needed not in given:
                 raise InputError(needed, "is missing", f"Give a TOML file, or --{needed}; longterm run --help has both")

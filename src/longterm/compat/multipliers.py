@@ -48,9 +48,8 @@ class DualState(NamedTuple):
     longest: Array
 
 
-Means = tuple[Array, Array]
-"""The running means of the violations before and after the present ones."""
 History = tuple[Array, ...]
+"""The fields of a state from `size` on."""
 
 
 class Rule(ReprMixin):
@@ -70,8 +69,8 @@ class Rule(ReprMixin):
                 validate.validate_fields(self, validate.positive_scalar, name)
 
     @abstractmethod
-    def move(self, state: DualState, violations: Array, means: Means) -> tuple[Array, History]:
-        """Return λ before its projection, and the fields of the state from `size` on."""
+    def move(self, state: DualState, violations: Array, before: Array, after: Array) -> tuple[Array, History]:
+        """Return λ before its projection, given the running means before and after these violations."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -90,8 +89,7 @@ class ProportionalIntegral(Rule):
     gain: float = 0.0
     smoothing: float = 0.0
 
-    def move(self, state: DualState, violations: Array, means: Means) -> tuple[Array, History]:
-        before, after = means
+    def move(self, state: DualState, violations: Array, before: Array, after: Array) -> tuple[Array, History]:
         return state.multiplier + self.step * (violations + self.gain * (after - before)), state[4:]
 
 
@@ -119,7 +117,7 @@ class Entropic(Rule):
     start: float = 0.01
     takes_equalities: ClassVar[bool] = False
 
-    def move(self, state: DualState, violations: Array, means: Means) -> tuple[Array, History]:
+    def move(self, state: DualState, violations: Array, before: Array, after: Array) -> tuple[Array, History]:
         return entropic_step(state.multiplier, self.step * violations, 0.0 * violations + self.start), state[4:]
 
 
@@ -136,7 +134,7 @@ class Regularised(Rule):
     theta_0: float
     beta: float = 2 / 3
 
-    def move(self, state: DualState, violations: Array, means: Means) -> tuple[Array, History]:
+    def move(self, state: DualState, violations: Array, before: Array, after: Array) -> tuple[Array, History]:
         t = state.visits + 1.0
         theta = self.theta_0 / t**self.beta
         return state.multiplier + (violations - theta * state.multiplier) / (theta * (t + 1.0)), state[4:]
@@ -146,36 +144,31 @@ class Regularised(Rule):
 class Adaptive(Rule):
     """The default: integral and proportional steps whose size follows from the signs of the violations.
 
-    λ ← λ + s (g_t + 10 (ξ_t − ξ_{t−1}))/M², with ξ the running mean of the violations and M the largest |g| so far. The
-    unit of g does not matter: λ g is the same in every unit. The step s has the unit of the objective. It starts at
-    0.001, which suits objectives of order 0.001 to 1000. It grows by 2 % per update, up to 10⁴, while a violation has
-    lasted more than twice the longest time between two changes of ξ's sign. The n-th change multiplies it by n/(n + 1).
-    Decreasing a step at changes of sign only is Kesten's rule (1958), which converges for one constraint, independent
-    noise and g decreasing in λ. The growth, and λ and x moving together, have no proof.
+    M λ ← M λ + s (g_t + 10 (ξ_t − ξ_{t−1}))/M, with ξ the running mean of the violations and M the largest |g| so far.
+    The unit of g does not matter: λ g is the same in every unit. When M grows, M λ is kept. The step s has the unit of
+    the objective. It starts at 0.001, which suits objectives of order 0.001 to 1000. It grows by 2 % per update, up to
+    10⁴, while a violation has lasted longer than any time between two changes of ξ's sign. The n-th change multiplies
+    it by 1 − 0.75/(n + 1), so that s ~ n^−¾. Decreasing a step at changes of sign only is Kesten's rule (1958). It
+    converges, with an exponent in (½, 1], for one constraint, independent noise and g decreasing in λ. The growth, and
+    λ and x moving together, have no proof.
     """
 
     first_step: ClassVar[float] = 0.001
 
-    def move(self, state: DualState, violations: Array, means: Means) -> tuple[Array, History]:
-        before, after = means
+    def move(self, state: DualState, violations: Array, before: Array, after: Array) -> tuple[Array, History]:
         _, floor, _, _, size, step, flips, age, longest = state
         size, age = maximum(size, abs(violations)), age + 1.0
         flipped = before * after < 0.0
-        lasting = (age > 2.0 * longest) & (after > floor) & (step < _LARGEST_STEP)
+        lasting = (age > longest) & (after > floor) & (step < _LARGEST_STEP)
         step = where(lasting, step * (1.0 + _GROWTH), step)
-        step = where(flipped, state.step * (flips + 1.0) / (flips + 2.0), step)
-        moved = state.multiplier + step * (violations + _GAIN * (after - before)) / (size * size + _TINY)
-        history = (
-            size,
-            step,
-            where(flipped, flips + 1.0, flips),
-            where(flipped, 0.0, age),
-            where(flipped, maximum(longest, age - 1.0), longest),
-        )
-        return moved, history
+        step = where(flipped, state.step * (1.0 - _DECAY / (flips + 2.0)), step)
+        unit = size + _TINY
+        moved = (state.multiplier * state.size + step * (violations + _GAIN * (after - before)) / unit) / unit
+        longest = where(flipped, maximum(longest, age - 1.0), longest)
+        return moved, (size, step, where(flipped, flips + 1.0, flips), where(flipped, 0.0, age), longest)
 
 
-_GROWTH, _GAIN, _LARGEST_STEP, _TINY = 0.02, 10.0, 1e4, 1e-30
+_GROWTH, _DECAY, _GAIN, _LARGEST_STEP, _TINY = 0.02, 0.75, 10.0, 1e4, 1e-30
 
 
 def init(zeros: Array, rule: Rule, equality: Array = False) -> DualState:
@@ -195,7 +188,7 @@ def update(rule: Rule, state: DualState, violations: Array) -> DualState:
     """
     before = where(state.visits == 0.0, violations, state.estimate)
     after = before + (1.0 - rule.smoothing) * (violations - before)
-    moved, history = rule.move(state, violations, (before, after))
+    moved, history = rule.move(state, violations, before, after)
     return DualState(maximum(moved, state.floor), state.floor, after, state.visits + 1.0, *history)
 
 

@@ -92,7 +92,7 @@ class Multipliers(torch.nn.Module):  # type: ignore[misc]
         """
         values = self.values if indices is None else self.values[indices]
         rules.require_shape(violations, values)
-        return torch.dot(values, violations)
+        return torch.dot(values, violations.to(values.dtype))
 
     def update(self, violations: torch.Tensor, indices: torch.Tensor | None = None) -> None:
         """Move the multipliers by the violations; arguments as for `penalty`.

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal
@@ -157,7 +158,8 @@ def fill_empty_cells(frame: Any, label: str, missing: Missing, name: str) -> Any
     frame = frame[~empty.any(axis=1)] if missing == "drop" else frame[~empty[label]]
     if frame.empty:
         raise DataError(name, "has an empty cell in every row", "Fill them (missing=fill), or drop the empty columns")
-    for column, values in _columns_with_empty_cells(frame):
+    for column in frame.columns[frame.isna().any()]:
+        values = frame[column]
         if values.isna().all():
             raise DataError(name, f"column {column!r} is empty in every row", f"Leave it out (drop={column})")
         if import_module("pandas").api.types.is_numeric_dtype(values):
@@ -181,16 +183,11 @@ def require_no_empty_cells(frame: Any, name: str) -> None:
         raise DataError(name, f"column {column!r} is empty{others}", remedy, line=row + 2)
 
 
-def _columns_with_empty_cells(frame: Any) -> Iterator[tuple[str, Any]]:
-    for column in frame.columns[frame.isna().any()]:
-        yield column, frame[column]
-
-
 def require_distinct(columns: Sequence[str], name: str) -> None:
     """Raise DataError if two columns have the same name."""
-    for place, column in enumerate(columns):
-        if column in columns[:place]:
-            raise DataError(name, f"has two columns {column!r}", "Rename one of them")
+    twice = [column for column, count in Counter(columns).items() if count > 1]
+    if twice:
+        raise DataError(name, f"has two columns {twice[0]!r}", "Rename one of them")
 
 
 def _require_feature(values: Any, column: str, name: str) -> None:

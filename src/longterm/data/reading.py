@@ -1,7 +1,6 @@
 """Text files, plain or compressed, with limits on their decompressed size.
 
-A small compressed file can expand to more than the memory. Readers therefore count the decompressed bytes, and raise
-DataError before a limit is exceeded.
+A small compressed file can expand to more than the memory, so readers count the decompressed bytes.
 """
 
 from __future__ import annotations

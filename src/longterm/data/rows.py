@@ -66,10 +66,9 @@ def load(name: str) -> Labelled:
 
 
 def load_sample() -> Labelled:
-    """Load the package's sample: 6,000 rows with the 54 columns of LIBSVM's scaled covtype.
+    """Load the package's sample: 6,000 rows with the 54 columns of LIBSVM's scaled covtype. Nothing is downloaded.
 
-    The columns are ten measurements, scaled to [0, 1] by the ranges of the whole set, and one column for each
-    wilderness area and soil type. The label is +1 for cover type 2 and −1 for others. Nothing is downloaded.
+    The label is +1 for cover type 2 and −1 for others.
 
     Returns
     -------
@@ -107,13 +106,7 @@ def load_mapped(
     name : str
         "sample", the name of a data set, or the path of a file: CSV, TSV or Parquet with a header, or LIBSVM's format,
         where the larger label becomes +1.
-    label : str, optional
-        As for `from_frame`, for a table of your own.
-    drop : sequence of str
-        As for `from_frame`, for a table of your own.
-    scale : bool
-        As for `from_frame`, for a table of your own. Other rows are not scaled.
-    missing : {"refuse", "drop", "fill"}
+    label, drop, scale, missing : optional
         As for `from_frame`, for a table of your own.
 
     Returns

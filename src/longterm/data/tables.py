@@ -38,13 +38,7 @@ def load_table(
     ----------
     path : path
         The file. A CSV may be compressed (bz2, gzip, xz) and may use semicolons.
-    label : str, optional
-        As for `from_frame`.
-    drop : sequence of str
-        As for `from_frame`.
-    scale : bool
-        As for `from_frame`.
-    missing : {"refuse", "drop", "fill"}
+    label, drop, scale, missing : optional
         As for `from_frame`.
     max_bytes : int, optional
         A limit on the decompressed bytes, checked while a CSV is read and in the metadata of a Parquet file. By default

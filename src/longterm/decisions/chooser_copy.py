@@ -169,23 +169,7 @@ class ChoiceRepeated(NamedTuple):
 
 
 class ChooserCopy:
-    """A copy of a chooser's state.
-
-    Parameters
-    ----------
-    rule : PrimalDual
-        The rule.
-    seed : int
-        For the draws.
-    max_in_flight : int
-        The largest number of open choices.
-    expire_after : int or None
-        The age in requests at which open choices are skipped.
-    max_age : float or None
-        The age in seconds at which open choices are skipped.
-    holds : ExcessHold or None
-        The rule for the money held back; None holds the bounds.
-    """
+    """A copy of a chooser's state. The parameters are those of `Chooser`."""
 
     kind = KIND
 

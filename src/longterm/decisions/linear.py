@@ -32,6 +32,8 @@ class LinearState(NamedTuple):
     belief: LinearBelief
     squares: FloatArray
     """Sums of squared errors of each action's rewards in units of noise², and their numbers, shape (2, K)."""
+    largest: FloatArray
+    """The largest ratio of paid to announced costs of each action, shape (K,)."""
     recent: RecentRequests
 
 
@@ -80,7 +82,7 @@ class _Linear(Primal[LinearState]):
             )
         recent = RecentRequests.empty(self.window, self.features + self.actions if self.window else 0)
         squares = np.tile(self._first_squares, self.actions)
-        return LinearState(belief._replace(round=np.int64(1)), squares, recent)
+        return LinearState(belief._replace(round=np.int64(1)), squares, np.zeros(self.actions), recent)
 
     @property
     def _first_squares(self) -> FloatArray:
@@ -89,29 +91,33 @@ class _Linear(Primal[LinearState]):
     def extended(self, state: LinearState) -> LinearState:
         recent = state.recent.extended() if self.window else state.recent
         squares = np.concatenate([state.squares, self._first_squares], axis=1)
-        return LinearState(state.belief.extended(), squares, recent)
+        return LinearState(state.belief.extended(), squares, np.append(state.largest, 0.0), recent)
 
     def require_sound(self, state: LinearState) -> None:
         super().require_sound(state)
-        if not (state.squares.min() > 0 and state.squares.max() < np.inf):
-            raise ValueError("the noise of rewards is not positive")
+        if not (state.squares.min() > 0 and state.squares.max() < np.inf and 0 <= state.largest.min() < np.inf):
+            raise ValueError("the noise of rewards is not positive, or a ratio of costs is negative")
 
     def learn(self, state: LinearState, choice: OpenChoice, outcomes: ActionOutcomes, setting: Setting) -> LinearState:
-        x, squares = self._features(choice.context), state.squares
+        x, squares, largest = self._features(choice.context), state.squares, state.largest
         belief = state.belief.rescaled(x).drifted((self.drift / self.noise) ** 2, choice.round)
         for action in outcomes.seen.nonzero()[0].tolist():
             reward, costs, variance = float(outcomes.rewards[action]), outcomes.costs[action].tolist(), 1.0
             if self.learn_costs or self.learn_noise:
                 predicted = (belief.mean[:, action] @ (x / belief.scale)).tolist()
                 if self.learn_costs:
-                    costs = _ratios(costs, choice, action, setting, predicted[1:])
+                    ratios = _ratios(costs, choice, action, setting)
+                    costs = predicted[1:] if ratios is None else [min(ratio, LARGEST_RATIO) - 1.0 for ratio in ratios]
+                    if ratios is not None and max(ratios) > largest[action]:
+                        largest = largest.copy()
+                        largest[action] = max(ratios)
                 if self.learn_noise:
                     variance, squares = self._variance(belief, squares, x, action, reward - predicted[0])
             belief = belief.updated(x, action, np.array([reward, *costs]), variance)
         recent = state.recent
         if self.window and choice.counted is not None:
             recent = recent.added(choice.context, choice.counted[:, 0] / setting.unit[0])
-        return LinearState(belief, squares, recent)
+        return LinearState(belief, squares, largest, recent)
 
     def _variance(
         self, belief: LinearBelief, squares: FloatArray, x: FloatArray, action: int, error: float
@@ -162,17 +168,14 @@ class _Linear(Primal[LinearState]):
         return np.asarray((1 - share) * probabilities + share * (allowed / allowed.sum()))
 
 
-def _ratios(
-    paid: list[float], choice: OpenChoice, action: int, setting: Setting, predicted: list[float]
-) -> list[float]:
-    """Return paid/announced − 1 of each budget, or the prediction where a cost is unknown or 0."""
+def _ratios(paid: list[float], choice: OpenChoice, action: int, setting: Setting) -> list[float] | None:
+    """Return paid/announced of each budget, or None if a cost is unknown or 0."""
     if choice.counted is None:
-        return predicted
+        return None
     announced = (choice.counted[action] / setting.unit).tolist()
-    return [
-        min(abs(cost) / price, LARGEST_RATIO) - 1.0 if cost and price > 0 else guess
-        for cost, price, guess in zip(paid, announced, predicted, strict=True)
-    ]
+    if 0.0 in paid or not min(announced) > 0:
+        return None
+    return [abs(cost) / price for cost, price in zip(paid, announced, strict=True)]
 
 
 @dataclass(frozen=True)

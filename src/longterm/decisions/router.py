@@ -173,7 +173,7 @@ class Router:
         for name, cost in _require_positive("largest", largest or {}).items():
             self._action(name)
             self.largest[name] = max(cost, self.prices[name])
-        self._parts: dict[int, dict[str, float]] = {}
+        self._parts: dict[int, tuple[float | None, float | None]] = {}
         self._settled: deque[tuple[int, float, float, float]] = deque(maxlen=HISTORY)
 
     @classmethod
@@ -243,7 +243,10 @@ class Router:
         budget = Ceiling(ceiling, UNIT * ceiling, credit, always_answer=True)
         rule = PrimalDual(primal, dual, budget, radius=HIGHEST_PRICE * UNIT * ceiling)
         chooser = Chooser(rule, seed=seed, **options) if url is None else Chooser.open(url, rule, seed=seed, **options)
-        return cls(chooser, models, encode, largest=largest)
+        router = cls(chooser, models, encode, largest=largest)
+        for name, ratio in zip(models, chooser.state.primal.largest.tolist(), strict=False):
+            router.largest[name] = max(router.largest[name], ratio * router.prices[name])  # paid before a restart
+        return router
 
     def __repr__(self) -> str:
         return f"Router({', '.join(self.models)}; {self.chooser!r})"
@@ -310,12 +313,12 @@ class Router:
         if cost is not None and choice.action is not None:
             name = self.names[choice.action]
             self.largest[name] = max(self.largest[name], cost)
-        parts = self._parts.pop(choice.number, {})
-        parts |= {name: value for name, value in (("reward", reward), ("cost", cost)) if value is not None}
-        if len(parts) == 2 and choice.action is not None:
-            self._settled.append((choice.action, parts["reward"], parts["cost"], float(choice.prices[0])))
-        else:
-            self._parts[choice.number] = parts
+        first = self._parts.pop(choice.number, (None, None))
+        reward, cost = first[0] if reward is None else reward, first[1] if cost is None else cost
+        if reward is None or cost is None:
+            self._parts[choice.number] = reward, cost
+        elif choice.action is not None:
+            self._settled.append((choice.action, reward, cost, float(choice.prices[0])))
 
     def skip(self, route: Route | str) -> None:
         """Give up a route whose outcome will not come. The money held back for it counts as spent."""

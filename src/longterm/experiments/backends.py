@@ -91,7 +91,6 @@ def _quiet_tracker() -> Iterator[None]:
 
 
 def _joblib_config(joblib: Any, backend: Backend) -> Any:
-    """Return the context in which joblib uses the backend."""
     if backend.register is not None:
         _register(backend.register)
     options = {"inner_max_num_threads": 1, "idle_worker_timeout": IDLE_SECONDS} if backend.name == LOCAL else {}

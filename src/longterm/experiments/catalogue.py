@@ -102,7 +102,6 @@ def _not_imported(problem: Any = None, rounds: Any = None, /, **parameters: Any)
 
 
 def _import_function(name: str, where: str) -> Any:
-    """Import ``module:function``."""
     module, _, attribute = name.partition(":")
     known: list[str] = []
     try:

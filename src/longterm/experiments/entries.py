@@ -136,15 +136,11 @@ class ProblemEntry(Entry):
     """Whether the best decision moves. Such problems have an arena of their own."""
     vary: Callable[[np.random.Generator], Mapping[str, Any]] | None = None
     """Draws the parameters of a held-out variant. None: only the sequences are new."""
-    length: Callable[..., int] | None = None
-    """The number of rounds as a function of the parameters, where `build` is expensive without `prepare`."""
 
     def rounds(self, parameters: Mapping[str, Any]) -> int | None:
         """Return the problem's own number of rounds, or None where it has none."""
-        try:
-            if self.length is not None:
-                return self.length(**parameters)
-            length: int | None = self.build(**parameters).length
+        try:  # with the arena's parameters nothing has to be prepared
+            length: int | None = self.build(**{**self.arena, **parameters}).length
         except (LongtermError, TypeError, ValueError):  # reported when the problem is built
             return None
         return length

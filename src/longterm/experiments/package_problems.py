@@ -85,12 +85,6 @@ def prepare_budgeted_logistic(
     return Prepared({"budget": offline.budget}, facts)
 
 
-def count_rows(data: str = "sample", **given: Any) -> int:
-    """Return the number of rows of a data set or table."""
-    reading = {name: given[name] for name in ("label", "drop", "scale", "missing") if name in given}
-    return len(labelled_rows(data, **reading).labels)
-
-
 Draw = Callable[[np.random.Generator], float]
 
 
@@ -130,9 +124,7 @@ def _entry(name: str, build: Callable[..., Scenario]) -> ProblemEntry:
         return {parameter: draw(rng) for parameter, draw in drawn.items()}
 
     if name == "budgeted_logistic":
-        return ProblemEntry(
-            name, budgeted_logistic, prepare_budgeted_logistic, arena={"budget": 0.3}, vary=vary, length=count_rows
-        )
+        return ProblemEntry(name, budgeted_logistic, prepare_budgeted_logistic, arena={"budget": 0.3}, vary=vary)
     return ProblemEntry(name, build, data=DATA.get(name), drifts=name in DRIFTING, vary=vary)
 
 

@@ -15,11 +15,11 @@ NOISE_FLOOR_SHARE = 0.15
 
 
 PANELS = {
-    "dsm": ("1", "2", "signed violation"),
-    "ijcnn1": ("3, left", "4, left", "signed violation over logged rounds"),
-    "covtype": ("3, right", "4, right", "signed violation over logged rounds"),
+    "dsm": ("1", "2", "signed_violation"),
+    "ijcnn1": ("3, left", "4, left", LOGGED),
+    "covtype": ("3, right", "4, right", LOGGED),
 }
-"""The paper's figure of the regret, that of the violation, and the panel that corresponds to the latter."""
+"""The paper's figure of the regret, that of the violation, and the measure of the latter."""
 
 
 def with_paper_remarks(result: Result) -> Result:
@@ -38,9 +38,9 @@ def with_paper_remarks(result: Result) -> Result:
 def _on_panels(name: str) -> Iterator[Remark]:
     """Yield a remark that says which panel is which figure of the paper."""
     if name in PANELS:
-        regret, violation, panel = PANELS[name]
-        text = f"On linear axes the panel of the regret is Figure {regret} of the paper, that of the {panel} Figure "
-        yield Remark("note", f"{text}{violation}.")
+        regret, violation, measure = PANELS[name]
+        text = f"On linear axes the panel of the regret is Figure {regret} of the paper"
+        yield Remark("note", f"{text}, that of the {LABELS[measure]} Figure {violation}.")
 
 
 def _on_doubly_stochastic(result: Result) -> Iterator[Remark]:

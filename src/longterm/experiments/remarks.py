@@ -15,7 +15,7 @@ LABELS = {
     "hard_violation": "hard violation",
     "squared_violation": "squared violation",
     "long_term_violation": "long-term violation",
-    LOGGED: "g summed over the logged rounds",
+    LOGGED: "signed violation over logged rounds",
 }
 READING_ACCURACY = 0.1
 """A value within this share of one read off a figure by eye counts as equal."""

@@ -279,7 +279,6 @@ def _grid_values(value: Any) -> Any:
 
 
 def _with_settings(name: str, settings: Mapping[str, Any]) -> str:
-    """Return a name followed by parameters and their values."""
     words = (
         f"{key} = {value:.4g}" if isinstance(value, float) else f"{key} = {value}" for key, value in settings.items()
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -167,6 +167,12 @@ def learner_of_table(table: Any) -> LearnerSpec:
         raise InputError("learners", what, f"Write {_EXAMPLES['learners']}")
     named = {one.name: table[one.name] for one in fields(LearnerSpec) if one.name in table and one.name != "parameters"}
     return LearnerSpec(**named, parameters={key: value for key, value in table.items() if key not in named})
+
+
+def add_learners(learners: Sequence[LearnerSpec], words: Sequence[str]) -> tuple[LearnerSpec, ...]:
+    """Return the learners with those from the command line that are not among them."""
+    known = {one.name for one in learners}
+    return (*learners, *(one for one in map(parse_learner, words) if one.name not in known))
 
 
 def table_of_learner(spec: LearnerSpec) -> dict[str, Any]:

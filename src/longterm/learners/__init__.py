@@ -21,7 +21,7 @@ from longterm.learners.growing_penalty import GrowingPenalty
 from longterm.learners.hedged_cuts import HedgedCuts
 from longterm.learners.hedged_restarts import HedgedRestarts
 from longterm.learners.hinted_cuts import HintedCuts
-from longterm.learners.hints import GivenHints, HintModel, LastGradient, NoHint, Seasonal
+from longterm.learners.hints import GivenHints, HintModel, KnownConstraint, LastGradient, NoHint, Seasonal
 from longterm.learners.inner import AdaGradNorm, Inner, StronglyConvexOGD
 from longterm.learners.latest_cut import LatestCut
 from longterm.learners.lewa import LEWA
@@ -90,6 +90,7 @@ __all__ = [
     "HintModel",
     "HintedCuts",
     "Inner",
+    "KnownConstraint",
     "LastGradient",
     "LatestCut",
     "Learner",

@@ -27,7 +27,7 @@ from __future__ import annotations
 import numpy as np
 
 from longterm._arrays import FloatArray
-from longterm._validate import Hyper, positive_scalar
+from longterm._validate import Hyper
 from longterm.learners.ftrl import FTRL
 from longterm.learners.ftrl_scales import OnlineScale, scale_for
 from longterm.learners.ftrl_slots import FTRLState
@@ -71,10 +71,9 @@ class AFTRL(FTRL):
         theta_0 : float or array, optional
             Above 0; D²/(10F) unless given. Larger values favour the regret.
         """
-        prox, c = prox_of(cls.__name__, cls.needs, problem), problem.constants
-        unit = positive_scalar("loss_range", c.loss_range)
-        dual = Multiplier.for_unit(prox.values_norm_bound(), unit, theta_0, beta)
-        return cls(prox, scale_for(problem, steps, c.radius, 1.0), dual)
+        prox = prox_of(cls.__name__, cls.needs, problem)
+        dual = Multiplier.for_range(prox, problem, theta_0, beta)
+        return cls(prox, scale_for(problem, steps, problem.constants.radius, 1.0), dual)
 
 
 class AdaptiveAFTRL(FTRL):

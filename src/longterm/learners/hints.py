@@ -13,7 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from longterm import _validate as validate
-from longterm._arrays import Array, as_column, like, namespace, rows_at
+from longterm._arrays import Array, as_column, like, namespace, resolution, rows_at
+from longterm.constraints import Constraint
+from longterm.constraints.base import max_with_index
 from longterm.errors import InputError
 from longterm.learners.feedback import Feedback
 
@@ -93,6 +95,31 @@ class Seasonal(HintModel):
     def update(self, memory: Array, t: Array, gradient: Array) -> Array:
         phase = self._indicator(t, gradient)
         return memory * (1 - phase) + gradient[..., None, :] * phase
+
+
+@dataclass(frozen=True, eq=False)
+class KnownConstraint(HintModel):
+    """The forecast ∇[g]₊ of a fixed g at the point x that is given with the round.
+
+    Parameters
+    ----------
+    constraint : Constraint
+        The fixed g.
+    value_bound : float
+        D. Values within 1e-9 D of the maximum count as equal to it.
+    """
+
+    constraint: Constraint
+    value_bound: float
+
+    def predict(self, memory: Array, t: Array, x: Array) -> Array:
+        xp, (values, pullback, _) = namespace(x), self.constraint.linearised(x)
+        if self.constraint.count == 1:
+            maximum, normal = values[..., 0], pullback(xp.ones_like(values))
+        else:
+            maximum, index = max_with_index(values, resolution(x) * self.value_bound)
+            normal = self.constraint.gradient_of(x, index)
+        return as_column(xp.astype(maximum > 0, x.dtype)) * normal
 
 
 @dataclass(frozen=True, eq=False)

@@ -156,8 +156,5 @@ class LEWA(ScheduledLearner[LEWAState]):
 def _require_weights(over: Set) -> None:
     """Raise unless the set is a simplex with total 1."""
     if not isinstance(over, Simplex) or over.total != 1 or over.dimension < 2:
-        raise InputError(
-            "enclosing_set",
-            f"is a {type(over).__name__}, not a simplex with total 1 and at least two corners",
-            "Exponential weights need one; use A-OGD on other sets",
-        )
+        what = f"is a {type(over).__name__}, not a simplex with total 1 and at least two corners"
+        raise InputError("enclosing_set", what, "Exponential weights need one; use A-OGD on other sets")

@@ -51,11 +51,8 @@ def smallest_root(need: float, eta: float) -> float:
     """
     discriminant = 1 - 8 * need * eta**2
     if discriminant < -ROUNDING:
-        raise InputError(
-            "eta",
-            f"δ = (m + 1) G² + 2 δ² η² has no real root: 8 (m + 1) G² η² = {8 * need * eta**2:.6g} is above 1",
-            "Take a smaller η, which means a longer horizon",
-        )
+        what = f"δ = (m + 1) G² + 2 δ² η² has no real root: 8 (m + 1) G² η² = {8 * need * eta**2:.6g} is above 1"
+        raise InputError("eta", what, "Take a smaller η, which means a longer horizon")
     # The textbook root (1 − √…)/(4η²) subtracts two nearly equal numbers when η is small. This is the same number.
     return float(2 * need / (1 + np.sqrt(max(discriminant, 0.0))))
 
@@ -72,9 +69,8 @@ def tuned_steps(constants: Constants, horizon: int, count: int, delta: DeltaRule
     try:
         chosen = delta((count + 1) * G**2, eta)
     except InputError as error:
-        raise InputError(
-            "horizon", f"{T} rounds are too few: {error.what}", f"Give at least {smallest_horizon(constants, count)}"
-        ) from None
+        remedy = f"Give at least {smallest_horizon(constants, count)}"
+        raise InputError("horizon", f"{T} rounds are too few: {error.what}", remedy) from None
     return ConstantSchedule(theta=eta * chosen, eta=eta, mu=eta, gradient_bound=G)
 
 

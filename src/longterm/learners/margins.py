@@ -86,17 +86,14 @@ class DecayingMargin(Margin):
         self, schedule: Schedule, epsilon: float, c: Constants, rounds: Rounds, axes: tuple[int, ...]
     ) -> BoundValues:
         """Return Lemma 5 against u_t = (1 − γ_t/ε) x* + (γ_t/ε) x̂. Its movement costs (Δ²/ε) Σ (γ_t − γ_{t+1})/η_t."""
-        extra, gammas = [], []
-        for steps in tabulate(schedule, int(rounds.max())):
-            new = slice(0 if steps.rounds[0] == 1 else 1, None)
-            t = steps.rounds[new].reshape(-1, *(1 for _ in axes))
-            eta, mu = (_expand(step[new], 1, axes) for step in (steps.eta, steps.mu))
-            gamma = self.at(t, np.zeros(1))
-            moved = gamma - self.at(t + 1, np.zeros(1))
-            wider = mu * ((c.constraint_bound + gamma) ** 2 - c.constraint_bound**2)
-            extra.append(wider + c.diameter**2 / epsilon * moved / eta)
-            gammas.append(gamma)
-        margins, more = (np.cumsum(np.concatenate(parts), axis=0)[rounds - 1] for parts in (gammas, extra))
+        steps = tabulate(schedule, 1, int(rounds.max()))
+        t = steps.rounds.reshape(-1, *(1 for _ in axes))
+        eta, mu = (_expand(step, 1, axes) for step in (steps.eta, steps.mu))
+        gamma = self.at(t, np.zeros(1))
+        moved = gamma - self.at(t + 1, np.zeros(1))
+        wider = mu * ((c.constraint_bound + gamma) ** 2 - c.constraint_bound**2)
+        extra = wider + c.diameter**2 / epsilon * moved / eta
+        margins, more = (np.cumsum(terms, axis=0)[rounds - 1] for terms in (gamma, extra))
         regret = _expand(lemma_5(schedule, c, rounds).regret, rounds.ndim, axes) + more
         root = _allowed(schedule, c, rounds, regret, axes)
         return {REGRET: regret + c.loss_range / epsilon * margins, SIGNED: root - margins}

@@ -78,6 +78,12 @@ class Multiplier(FTRLDual):
         """Return the multiplier with θ_0, by default D²/(10 unit); the unit is F, or R where M_t is found online."""
         return cls(SHARE * constraint_bound**2 / unit if theta_0 is None else theta_0, beta)
 
+    @classmethod
+    def for_range(cls, prox: Prox, problem: Problem, theta_0: Hyper | None, beta: Hyper) -> Multiplier:
+        """Return the multiplier with θ_0, by default D²/(10F)."""
+        F = validate.positive_scalar("loss_range", problem.constants.loss_range)
+        return cls.for_unit(prox.values_norm_bound(), F, theta_0, beta)
+
     def steps(self, t: Array, x: Array, unit: Array | None = None) -> tuple[Array, Array]:
         """Return θ_t and μ_t in the library and dtype of x, both 0 while the unit is 0."""
         t = as_float(t, x)

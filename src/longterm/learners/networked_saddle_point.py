@@ -82,15 +82,12 @@ class NetworkedSaddlePoint(Learner[DualState]):
         factors = self.enclosing_set.factors if isinstance(self.enclosing_set, Product) else ()
         n, k = self.consensus.agents, self.consensus.size
         if len(factors) != n or any(f is not factors[0] for f in factors) or factors[0].dimension != k:
-            raise InputError(
-                "enclosing_set",
-                f"is not a product of {n} copies of one set of dimension {k}",
-                "Agents can only agree where all may go: Product([each] * agents), or longterm.consensus",
-            )
+            what = f"is not a product of {n} copies of one set of dimension {k}"
+            remedy = "Agents can only agree where all may go: Product([each] * agents), or longterm.consensus"
+            raise InputError("enclosing_set", what, remedy)
         if self.multiplier_set.dimension != k or np.any(self.multiplier_set.centre):
-            raise InputError(
-                "multiplier_set", "is not a ball about 0 with the size of one agent", f"Give Ball({k}, radius)"
-            )
+            what = "is not a ball about 0 with the size of one agent"
+            raise InputError("multiplier_set", what, f"Give Ball({k}, radius)")
         validate.validate_fields(self, validate.positive, "eta", "mu")
 
     @classmethod
@@ -101,9 +98,8 @@ class NetworkedSaddlePoint(Learner[DualState]):
         """
         T, c, consensus = validate.count("horizon", horizon), problem.constants, problem.constraint
         if not isinstance(consensus, Consensus) or not isinstance(problem.enclosing_set, Product):
-            raise InputError(
-                "problem", f"{problem.name!r} is not about agents that agree", "Build it with longterm.consensus"
-            )
+            what = f"{problem.name!r} is not about agents that agree"
+            raise InputError("problem", what, "Build it with longterm.consensus")
         largest, _ = consensus.singular_values
         reach = 2 * holding_multiplier(consensus, c.loss_gradient_bound)
         L = reach * np.sqrt(len(consensus.edges))
@@ -121,11 +117,9 @@ class NetworkedSaddlePoint(Learner[DualState]):
         super().require_playable(problem)
         ours, theirs = self.consensus.as_affine(), problem.constraint.as_affine()
         if theirs is None or not np.array_equal(ours.matrix, theirs.matrix) or np.any(theirs.limit):
-            raise InputError(
-                "learner",
-                f"was made for the edges {list(self.consensus.edges)}, {problem.name!r} has other constraints",
-                "Build it from the problem: NetworkedSaddlePoint.for_problem(problem, horizon=rounds)",
-            )
+            what = f"was made for the edges {list(self.consensus.edges)}, {problem.name!r} has other constraints"
+            remedy = "Build it from the problem: NetworkedSaddlePoint.for_problem(problem, horizon=rounds)"
+            raise InputError("learner", what, remedy)
 
     def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return the bounds against any common point u of the agents' set, with σ and L = ℓ√E as above.

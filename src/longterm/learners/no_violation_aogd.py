@@ -174,9 +174,6 @@ def _below_slack(gamma: Hyper, point: SlaterPoint) -> Hyper:
     """Return γ if it is below ε, else raise."""
     checked = validate.positive("margin", gamma)
     if np.any(np.asarray(checked) >= point.epsilon):
-        raise InputError(
-            "margin",
-            f"{gamma!r} is not below ε = {point.epsilon:.6g}: no point is known with g ≤ −γ",
-            "Give a smaller γ, or a Slater point with more slack",
-        )
+        what = f"{gamma!r} is not below ε = {point.epsilon:.6g}: no point is known with g ≤ −γ"
+        raise InputError("margin", what, "Give a smaller γ, or a Slater point with more slack")
     return checked

@@ -119,11 +119,9 @@ class OptimisticAFTRL(FTRL):
         theta_0 : float or array, optional
             Above 0; D²/(10F) unless given.
         """
-        prox, c = prox_of(cls.__name__, cls.needs, problem), problem.constants
-        G = validate.positive_scalar("loss_gradient_bound", c.loss_gradient_bound)
-        unit = validate.positive_scalar("loss_range", c.loss_range)
-        dual = Multiplier.for_unit(prox.values_norm_bound(), unit, theta_0, beta)
-        return cls(prox, ForecastScale(G, LastGradient() if hints is None else hints), dual)
+        prox = prox_of(cls.__name__, cls.needs, problem)
+        scale = ForecastScale(problem.constants.loss_gradient_bound, LastGradient() if hints is None else hints)
+        return cls(prox, scale, Multiplier.for_range(prox, problem, theta_0, beta))
 
     def hinted(self, state: FTRLState, hint: Array) -> FTRLState:
         """Return the state with another forecast of its round, before it is asked."""

@@ -27,12 +27,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from longterm import _validate as validate
-from longterm._arrays import Array, as_column, clamp_min, clamp_to_divisor, dot, namespace, norm, resolution
-from longterm.constraints import Constraint
-from longterm.constraints.base import max_with_index
+from longterm._arrays import Array, as_column, clamp_min, clamp_to_divisor, dot, namespace, norm
 from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
-from longterm.learners.hints import HintModel, LastGradient
+from longterm.learners.hints import HintModel, KnownConstraint, LastGradient
 from longterm.learners.prox_learner import as_numbers
 from longterm.problems import Problem
 from longterm.sets import Set
@@ -80,9 +78,7 @@ class OptimisticCOCO(Learner[OptimisticCOCOState]):
     made_for : Constants
         The problem's constants.
     hints, constraint_hints : HintModel
-        The forecasts of ∇f_t and of ∇[g_t]₊. The second is not used if `constraint` is given.
-    constraint : Constraint, optional
-        The fixed g.
+        The forecasts of ∇f_t and of ∇[g_t]₊.
 
     Examples
     --------
@@ -102,7 +98,6 @@ class OptimisticCOCO(Learner[OptimisticCOCOState]):
     made_for: Constants
     hints: HintModel = LastGradient()  # noqa: RUF009 - frozen
     constraint_hints: HintModel = LastGradient()  # noqa: RUF009 - frozen
-    constraint: Constraint | None = None
 
     name = "optimistic_coco"
     title = "Optimistic COCO"
@@ -126,13 +121,13 @@ class OptimisticCOCO(Learner[OptimisticCOCOState]):
         constraint_hints : HintModel, optional
             Those of the violation's gradient. Left out, that of the fixed constraint, or the last one if it changes.
         """
-        known = problem.constraint if constraint_hints is None and not problem.constraint.parameters else None
+        if constraint_hints is None and not problem.constraint.parameters:
+            constraint_hints = KnownConstraint(problem.constraint, problem.constants.constraint_bound)
         return cls(
             problem.enclosing_set,
             problem.constants,
             LastGradient() if hints is None else hints,
             LastGradient() if constraint_hints is None else constraint_hints,
-            known,
         )
 
     def theorem_after(self, problem: Problem, state: OptimisticCOCOState) -> BoundValues:
@@ -229,16 +224,8 @@ class OptimisticCOCO(Learner[OptimisticCOCOState]):
         )
 
     def _constraint_hint(self, memory: Array, t: Array, y: Array) -> Array:
-        """Return m^g_t: that of a fixed g at y_t, else the model's."""
-        if self.constraint is None:
-            return self._shortened(self.constraint_hints.predict(memory, t, y))
-        xp, (values, pullback, _) = namespace(y), self.constraint.linearised(y)
-        if self.constraint.count == 1:
-            maximum, normal = values[..., 0], pullback(xp.ones_like(values))
-        else:
-            maximum, index = max_with_index(values, resolution(y) * self.made_for.constraint_bound)
-            normal = self.constraint.gradient_of(y, index)
-        return as_column(xp.astype(maximum > 0, y.dtype)) * normal
+        """Return m^g_t, given y_t."""
+        return self._shortened(self.constraint_hints.predict(memory, t, y))
 
     def _shortened(self, hint: Array) -> Array:
         """Shorten the hint to G_g, which brings it nearer to any gradient."""

@@ -144,11 +144,9 @@ def require_penalty_step(learner: str, problem: Problem) -> PenaltyStep:
     """Return the closed form of this problem. Raise if there is none."""
     step = penalty_step_of(problem)
     if step is None:
-        raise InputError(
-            "learner",
-            f"{learner} needs the argmin that holds [g_t]₊ itself, and {problem.name!r} has no closed form for it",
-            "Use one affine constraint on a ball or a box, or a budget inside a ball about 0, or give a PenaltyStep",
-        )
+        what = f"{learner} needs the argmin that holds [g_t]₊ itself, and {problem.name!r} has no closed form for it"
+        remedy = "Use one affine constraint on a ball or a box, a budget inside a ball about 0, or give a PenaltyStep"
+        raise InputError("learner", what, remedy)
     return step
 
 

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from longterm._arrays import Array, as_column
-from longterm._validate import Hyper, positive_scalar
+from longterm._validate import Hyper
 from longterm.learners.feedback import Feedback
 from longterm.learners.ftrl_scales import GivenScale, StronglyConvexScale, scale_for
 from longterm.learners.multiplier import Multiplier, MultiplierState
@@ -91,10 +91,9 @@ class ProximalAOGD(ProxLearner[ProximalAOGDState]):
         theta_0 : float or array, optional
             Above 0; D²/(10F) unless given. Larger values favour the regret.
         """
-        prox, c = prox_of(cls.__name__, cls.needs, problem), problem.constants
-        unit = positive_scalar("loss_range", c.loss_range)
-        dual = Multiplier.for_unit(prox.values_norm_bound(), unit, theta_0, beta)
-        return cls(prox, scale_for(problem, steps, c.diameter, 2**0.5), dual)
+        prox = prox_of(cls.__name__, cls.needs, problem)
+        dual = Multiplier.for_range(prox, problem, theta_0, beta)
+        return cls(prox, scale_for(problem, steps, problem.constants.diameter, 2**0.5), dual)
 
     @property
     def strong_convexity(self) -> Hyper:

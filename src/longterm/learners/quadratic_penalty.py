@@ -153,16 +153,11 @@ class QuadraticPenaltyOGD(DualLearner[PointState]):
 
     def _charged(self, c: Constants, horizon: int) -> FloatArray:
         """Return Σ_{s≤t} θ_s (F + P_s − P_{s−1}) for t = 1 … horizon."""
-        totals, last = [], np.zeros(self.schedule.batch_shape)
-        for steps in tabulate(self.schedule, horizon):
-            growth = np.maximum(np.diff(1 / steps.eta, axis=0) - c.strong_convexity, 0.0) * c.diameter**2 / 2
-            first = c.radius**2 * np.maximum(1 / steps.eta[:1] - c.strong_convexity, 0.0) / 2
-            rise = np.concatenate([first, growth]) + c.loss_gradient_bound**2 * steps.eta
-            charges = steps.theta * (c.loss_range + rise)
-            sums = last + np.cumsum(charges if steps.rounds[0] == 1 else charges[1:], axis=0)
-            totals.append(sums)
-            last = sums[-1]
-        return np.concatenate(totals)
+        _, theta, eta, _ = tabulate(self.schedule, 1, horizon)
+        growth = np.maximum(np.diff(1 / eta, axis=0) - c.strong_convexity, 0.0) * c.diameter**2 / 2
+        first = c.radius**2 * np.maximum(1 / eta[:1] - c.strong_convexity, 0.0) / 2
+        rise = np.concatenate([first, growth]) + c.loss_gradient_bound**2 * eta
+        return np.cumsum(theta * (c.loss_range + rise), axis=0)
 
     def update(self, state: PointState, feedback: Feedback) -> PointState:
         theta, eta, _ = self.schedule.at(state.round, state.x)

@@ -204,7 +204,6 @@ def _validate_seed(value: Any) -> int | NDArray[Any]:
     """Return a seed, or an array of seeds over the leading axes, validated."""
     given = np.asarray(value)
     if given.dtype.kind not in "iu" or given.size == 0 or given.min() < 0:
-        raise InputError(
-            "seed", f"{value!r} is not a seed or an array of seeds", "Give 0, or np.arange(10), for example"
-        )
+        what = f"{value!r} is not a seed or an array of seeds"
+        raise InputError("seed", what, "Give 0, or np.arange(10), for example")
     return int(given) if given.ndim == 0 else validate.frozen(given)

@@ -30,11 +30,14 @@ class FittedAttributes:
     """Whether `fit` came last, and not `partial_fit`."""
     _models_cache: dict[str, tuple[FloatArray, FloatArray]]
 
+    @serialised
     def _models(self, which: str) -> tuple[FloatArray, FloatArray]:
-        """Return weights (K, d) and intercepts (K,) of the K learners."""
+        """Return weights (K, d) and intercepts (K,) of the K learners, kept until something is learned."""
         check_is_fitted(self)
-        models = [self._model(number, which) for number in range(len(self._learners))]
-        return np.stack([x for x, _ in models]), np.array([b for _, b in models])
+        if which not in self._models_cache:
+            models = [self._model(number, which) for number in range(len(self._learners))]
+            self._models_cache[which] = np.stack([x for x, _ in models]), np.array([b for _, b in models])
+        return self._models_cache[which]
 
     def _model(self, number: int, which: str) -> tuple[FloatArray, float]:
         learner = self._learners[number]
@@ -46,21 +49,13 @@ class FittedAttributes:
             return self._averages[number].model(learner)
         return learner.weights, learner.intercept
 
-    @serialised
-    def _read_models(self, which: str) -> tuple[FloatArray, FloatArray]:
-        """Return `_models` once no other thread is learning."""
-        return self._models(which)
-
-    @serialised
     def _chosen_models(self) -> tuple[FloatArray, FloatArray]:
-        """Return the models that predict, and keep them until something is learned."""
+        """Return the models that predict."""
         check_is_fitted(self)
         which = self.predict_with
         if which == "auto":
             which = "recent" if self._fitted else "last"
-        if which not in self._models_cache:
-            self._models_cache[which] = self._models(which)
-        return self._models_cache[which]
+        return self._models(which)
 
     def _as_coef(self, weights: NDArray[Any]) -> NDArray[Any]:
         """Return weights in the shape of scikit-learn's `coef_`."""
@@ -94,22 +89,22 @@ class FittedAttributes:
     @property
     def average_coef_(self) -> NDArray[Any]:
         """x̄, the mean decision: the model of the online-to-batch theorem."""
-        return self._as_coef(self._read_models("average")[0])
+        return self._as_coef(self._models("average")[0])
 
     @property
     def average_intercept_(self) -> Any:
         """The intercept of x̄."""
-        return self._as_intercept(self._read_models("average")[1])
+        return self._as_intercept(self._models("average")[1])
 
     @property
     def coef_within_budget_(self) -> NDArray[Any]:
         """The nearest point to x̄ with g ≤ 0."""
-        return self._as_coef(self._read_models("within_budget")[0])
+        return self._as_coef(self._models("within_budget")[0])
 
     @property
     def intercept_within_budget_(self) -> Any:
         """The intercept of `coef_within_budget_`, that of x̄."""
-        return self._as_intercept(self._read_models("within_budget")[1])
+        return self._as_intercept(self._models("within_budget")[1])
 
     @property
     def budget_binds_(self) -> Any:
@@ -129,10 +124,7 @@ class FittedAttributes:
 
     @property
     def dual_variable_(self) -> Any:
-        """λ_{T+1}, the learner's dual variable after the last row (penalised FTRL: the weight of its penalty).
-
-        It is part of the rule's state and varies from row to row. It does not say what a unit of budget is worth.
-        """
+        """λ_{T+1}, the rule's dual variable after the last row (penalised FTRL: the weight of its penalty)."""
         return self._for_each("multiplier")
 
     @property

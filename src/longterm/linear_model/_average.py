@@ -39,10 +39,7 @@ class Average:
 
     def next_round(self) -> int:
         """Return the round, counted from 1, whose decision is to be added next."""
-        return self.round_of(int(self.drawn.stretches[0]))
-
-    def round_of(self, stretch: int) -> int:
-        """Return the round that stands for this stretch."""
+        stretch = int(self.drawn.stretches[0])
         return stretch * self.length + 1 + _draw(self.seed, stretch, self.length)
 
     def add(self, x: FloatArray, intercept: float) -> None:

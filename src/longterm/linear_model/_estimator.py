@@ -67,7 +67,6 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
     passes: int | None
     shuffle: bool
     random_state: Any
-    warm_start: bool = False
     predict_with: str
 
     # --- learners ---------------------------------------------------------------------------------------------
@@ -158,9 +157,8 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
         """
         with self._unchanged_on_errors():
             self._require_loss()
-            continues = self.warm_start and hasattr(self, "_learners")
-            X, rows = self._training_rows(X, y, sample_weight, reset=not continues)
-            self._fit_rows(X, rows, check_random_state(self.random_state), continues=continues)
+            X, rows = self._training_rows(X, y, sample_weight, reset=True)
+            self._fit_rows(X, rows, check_random_state(self.random_state))
         return self
 
     def _learn_once(self, X: Any, y: Any, sample_weight: Any, classes: Any = None) -> Self:
@@ -207,12 +205,11 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
         """Forget what was computed from the learners before they learned more."""
         self._models_cache, self._multipliers, self._fitted = {}, [], fitted
 
-    def _fit_rows(self, X: Any, rows: TrainingRows, random: Any, *, continues: bool) -> None:
+    def _fit_rows(self, X: Any, rows: TrainingRows, random: Any) -> None:
         """Learn the rows in several passes, average the decisions, and find what the budget is worth."""
         if len(rows.weights) and not rows.weights.any():
             raise InputError("sample_weight", "has weights of zero only", "Give at least one positive weight")
-        if not continues:
-            self._start(X, rows, random, stream=False)
+        self._start(X, rows, random, stream=False)
         for learner, labels in zip(self._learners, rows.targets, strict=True):
             learner.require(rows.block, labels, rows.weights)
         if self.half_life is not None:  # the order of the rows is that of time
@@ -222,11 +219,10 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
         count = rows.block.count
         passes = self._count_passes(default_passes(count, self._budget() is not None))
         orders = [random.permutation(count) if self.shuffle else np.arange(count) for _ in range(passes)]
-        if not self._averages:
-            self._averages = [RecentAverage() for _ in self._learners]
+        self._averages = [RecentAverage() for _ in self._learners]
         self._reset_models(fitted=True)
         for learner, average, labels in zip(self._learners, self._averages, rows.targets, strict=True):
-            own = self._selected_rows(X, rows, labels, orders, learner, average)
+            own = self._selected_rows(X, rows, labels, orders, learner)
             learn_passes(learner, average, own, labels, orders)
             self._multipliers.append(budget_multiplier(learner, X, labels, rows.weights, average.model(learner)))
         if self.budget is None:
@@ -245,17 +241,16 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
         labels: FloatArray,
         orders: list[NDArray[np.int64]],
         learner: BudgetLinearLearner,
-        average: RecentAverage,
     ) -> TrainingRows:
         """Return the rows with at most `max_features` features: those that a model of all features weighs most."""
         if self.max_features is None or self.max_features >= X.shape[1]:
             return rows
-        chosen = average.nonzero > 0  # of an earlier fit that this one continues
-        if average.count == 0:
-            full = self._make_learner(X, rows, 0, stream=False, budget=self._budget(), max_features=None)
-            of_all = RecentAverage()
-            learn_passes(full, of_all, rows, labels, orders)
-            chosen = largest_features(full, of_all.model(full)[0], self.max_features)
+        full, average = (
+            self._make_learner(X, rows, 0, stream=False, budget=self._budget(), max_features=None),
+            RecentAverage(),
+        )
+        learn_passes(full, average, rows, labels, orders)
+        chosen = largest_features(full, average.model(full)[0], self.max_features)
         return TrainingRows(restricted_rows(rows.block, chosen, learner), rows.targets, rows.weights)
 
     # --- input ------------------------------------------------------------------------------------------------

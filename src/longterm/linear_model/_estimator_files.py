@@ -1,7 +1,6 @@
 """Estimators in files without pickle: parameters, classes, names of features, and the state of every learner.
 
-A checksum shows only that a file is as it was written. So everything read is validated: JSON values have one of few
-types, parts must fit together, and no size is trusted without the bytes.
+A checksum shows only that a file is as it was written. So everything that is read is validated.
 """
 
 from __future__ import annotations
@@ -89,7 +88,7 @@ class StoredModel(FittedAttributes):
         for number, average in enumerate(self._averages):
             arrays |= {f"average.{number}.mean": average.mean, f"average.{number}.nonzero": average.nonzero}
         metadata = {
-            "feature_names": stored_names(self),
+            "feature_names": [str(name) for name in getattr(self, "feature_names_in_", ())],
             "fitted": self._fitted,
             "averaged": [average.count for average in self._averages],
             "multipliers": self._multipliers,
@@ -152,54 +151,39 @@ def _stored_parameters(cls: type, stored: Any) -> dict[str, Any]:
 
 
 def _to_json(name: str, value: Any) -> Any:
-    """Return a parameter as JSON: numbers, texts, and mappings or sequences of them."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value)):
-        return value
+    """Return a parameter as JSON: a number, a text, a list of them, or a mapping as its pairs."""
     if isinstance(value, Mapping):
         return {"pairs": [[_to_json(name, key), _to_json(name, item)] for key, item in value.items()]}
-    if isinstance(value, Sequence | np.ndarray):
-        return {"list": [_to_json(name, item) for item in value]}
-    what = f"{type(value).__name__} cannot be stored"
-    raise InputError(name, what, "Use set_params to give a number, a text, or a mapping or sequence of them first")
+    plain = value.tolist() if isinstance(value, np.generic | np.ndarray) else value
+    plain = list(plain) if isinstance(plain, Sequence) and not isinstance(plain, str) else plain
+    if not all(_is_scalar(item) for item in (plain if isinstance(plain, list) else [plain])):
+        what = f"{type(value).__name__} cannot be stored"
+        raise InputError(name, what, "Use set_params to give a number, a text, or a mapping or sequence of them first")
+    return plain
 
 
 def _from_json(value: Any) -> Any:
     """Return the parameter that `_to_json` stored."""
-    if _is_scalar(value):
-        return value
-    require(isinstance(value, dict) and len(value) == 1, "a parameter is of no known kind")
-    ((kind, items),) = value.items()
-    require(kind in ("pairs", "list") and isinstance(items, list), "a parameter is of no known kind")
-    if kind == "list":
-        require(all(_is_scalar(item) for item in items), "a parameter holds more than numbers and texts")
-        return items
-    require(all(_is_pair(pair) for pair in items), "a parameter holds more than numbers and texts")
-    return {key: item for key, item in items}  # noqa: C416 - pairs are lists of two
+    if isinstance(value, dict):
+        require(set(value) == {"pairs"}, "a parameter is of no known kind")
+        value = dict(value["pairs"])
+    items = [*value, *value.values()] if isinstance(value, dict) else value if isinstance(value, list) else [value]
+    require(all(_is_scalar(item) for item in items), "a parameter holds more than numbers and texts")
+    return value
 
 
 def _is_scalar(value: Any) -> bool:
-    return value is None or isinstance(value, bool | int | float | str)
-
-
-def _is_pair(value: Any) -> bool:
-    return isinstance(value, list) and len(value) == 2 and all(_is_scalar(item) for item in value)
+    finite = not isinstance(value, float) or math.isfinite(value)
+    return value is None or (isinstance(value, bool | int | float | str) and finite)
 
 
 # --- names and classes ----------------------------------------------------------------------------------------
 
 
-def stored_names(model: Any) -> list[str] | None:
-    """Return the names of the features, or None if no data frame gave them."""
-    names = getattr(model, "feature_names_in_", None)
-    return None if names is None else [str(name) for name in names]
-
-
 def take_names(model: Any, names: Any, dimension: int) -> None:
     """Set `n_features_in_` and, where there are names, `feature_names_in_`."""
     model.n_features_in_ = dimension
-    if names is not None:
+    if names != []:
         fits = isinstance(names, list) and len(names) == dimension and all(isinstance(name, str) for name in names)
         require(fits, f"there are not {dimension} names of features")
         model.feature_names_in_ = np.array(names, dtype=object)

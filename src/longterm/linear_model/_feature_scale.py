@@ -1,17 +1,7 @@
 """Centring and scaling of features, found on the stream (`docs/proofs/scales.md`, *Features on one scale*).
 
-**Means.** From a feature that is not 0 in more than a fourth of the rows its mean μ_j is subtracted, and the intercept
-takes it up. Features are not centred without an intercept, in the sparse layout, or in streams of targets. Targets
-often drift, and features that are not centred let the weights follow.
-
-**Factors.** Let v_j be the mean of u_j² over the rows where it is not 0, and s_j the share of these rows; for features
-that are not 0 in more than half of the rows the variance, and 1. Feature j is multiplied by a_j ∝ v_j^{−1/2}
-(s_jh_j)^{−1/4}, so that scaled rows have a mean squared length of 1. Where features are centred, h_j ≤ 1 is the mean
-squared slope of the losses of rows in which u_j is not 0, relative to that of all rows; otherwise h_j = 1.
-
-**Updates.** Means and factors change after 1, 2, 4, 8, … rows. The sum of the gradients becomes what it would have been
-with the new ones from the first row on. For two classes what the leaders learned so far also counts 2^{1/4} times from
-then on, as if row t had the weight t^{−1/4}. The bound against the base rate holds across updates, the others between.
+Feature j becomes a_j(u_j − μ_j). Means and factors change after 1, 2, 4, 8, … rows. The sum of the gradients becomes
+what it would have been with the new ones from the first row on.
 """
 
 from __future__ import annotations
@@ -234,7 +224,7 @@ class FeatureScale:
 
     # --- files ------------------------------------------------------------------------------------------------
 
-    def require_room(self, z: FloatArray) -> None:
+    def require_update_in_range(self, z: FloatArray) -> None:
         """Raise ValueError if the sum of gradients z would be too long after the next update."""
         if self.counts[0] == 0:
             return

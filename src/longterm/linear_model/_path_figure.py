@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from longterm.errors import missing_extra
+from longterm.errors import import_optional
 from longterm.linear_model.path import PathPoint, best_point, smallest_point
 
 
 def draw_path(points: Sequence[PathPoint], axis: Any = None) -> Any:
     """Draw progressive loss against non-zero weights, with standard errors, and return the axis."""
-    try:
-        from matplotlib import pyplot as plt
-    except ImportError:
-        raise missing_extra("the figure of a path needs Matplotlib", "experiments") from None
+    plt: Any = import_optional("matplotlib.pyplot", "the figure of a path needs Matplotlib", "experiments")
     if axis is None:
         axis = plt.figure(figsize=(5.0, 3.4), layout="constrained").subplots()
     points = sorted(points, key=lambda point: point.budget)

@@ -1,8 +1,7 @@
 """Rows, labels and weights as the kernels take them, checked before anything is learned.
 
-A kernel that failed half-way through a block would leave a model that has learned a part of it. So everything that a
-kernel cannot take (NaN, infinity, indices out of range, numbers whose squares overflow) is refused here, for a whole
-block at once.
+Everything that a kernel cannot take (NaN, infinity, indices out of range, numbers whose squares overflow) is refused
+here, for a whole block at once, so that no block is learned in part.
 """
 
 from __future__ import annotations
@@ -86,11 +85,7 @@ def row_block(X: Any, dimension: int, first_round: int | None = None) -> RowBloc
 
 
 def _dense_block(X: Any, dimension: int, first_round: int | None) -> RowBlock:
-    rows = np.asarray(X)
-    if rows.dtype not in (np.float64, np.float32):
-        if rows.dtype.kind not in "iubf":
-            raise InputError("X", f"has dtype {rows.dtype}", "Give numbers")
-        rows = rows.astype(np.float64)
+    rows = _as_floats(np.asarray(X))
     if rows.ndim != 2 or rows.shape[1] != dimension:
         raise InputError("X", f"has shape {rows.shape}", f"Give rows of {dimension} features, shape (n, {dimension})")
     rows = np.ascontiguousarray(rows)
@@ -101,15 +96,19 @@ def _dense_block(X: Any, dimension: int, first_round: int | None) -> RowBlock:
     return RowBlock(rows, len(rows), size * math.sqrt(dimension), first_round)
 
 
+def _as_floats(X: Any) -> Any:
+    """Return an array or a sparse matrix as float64 or float32."""
+    if X.dtype.kind not in "iubf":
+        raise InputError("X", f"has dtype {X.dtype}", "Give numbers")
+    return X if X.dtype in (np.float64, np.float32) else X.astype(np.float64)
+
+
 def _sparse_block(X: Any, dimension: int, first_round: int | None) -> RowBlock:
     """Return a block from a sparse matrix. Duplicate entries are added up, as SciPy does."""
     matrix = X if X.format == "csr" else X.tocsr()
     if matrix.ndim != 2 or matrix.shape[1] != dimension:
         raise InputError("X", f"has shape {matrix.shape}", f"Give rows of {dimension} features")
-    if matrix.dtype not in (np.float64, np.float32):
-        if matrix.dtype.kind not in "iubf":
-            raise InputError("X", f"has dtype {matrix.dtype}", "Give numbers")
-        matrix = matrix.astype(np.float64)
+    matrix = _as_floats(matrix)
     indices, indptr = matrix.indices, matrix.indptr
     if len(indices) and (indices.min() < 0 or indices.max() >= dimension):
         row = _row_of((indices < 0) | (indices >= dimension), indptr)

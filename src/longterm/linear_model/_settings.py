@@ -152,13 +152,11 @@ class Settings:
             return None
         if self.loss_parameter is None:
             return default
-        if self.code == QUANTILE:
-            level = validate.positive_scalar("loss_parameter", self.loss_parameter)
-            if level >= 1:
-                what = f"{level:g} is not the level of a quantile"
-                raise InputError("loss_parameter", what, "Give a number between 0 and 1, 0.9 for example")
-            return level
-        return validate.positive_scalar("loss_parameter", self.loss_parameter)
+        parameter = validate.positive_scalar("loss_parameter", self.loss_parameter)
+        if self.code == QUANTILE and parameter >= 1:
+            what = f"{parameter:g} is not the level of a quantile"
+            raise InputError("loss_parameter", what, "Give a number between 0 and 1, 0.9 for example")
+        return parameter
 
     def _checked_constants(self) -> Mapping[str, float] | None:
         if self.given is None:

@@ -59,8 +59,6 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
         Draws these orders, and the rounds of `average_coef_`.
     class_weight : dict, "balanced" or None
         Factors for the losses of the classes. "balanced" is for `fit` only.
-    warm_start : bool
-        Whether `fit` continues from the last fit.
     predict_with : {"auto", "recent", "last", "average", "within_budget"}
         "recent": an average of `fit`'s decisions within the budget; "last": the decision in force; "average": the mean
         decision; "within_budget": the nearest to it within the budget; "auto": "recent" after `fit`, else "last".
@@ -68,8 +66,7 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
     Notes
     -----
     `fit` with a budget standardises features, and the budget is one of the weights of standardised features; `coef_`
-    and `intercept_` are for rows as they come. Sparse matrices are centred if they have at most 512 columns or a fourth
-    of their entries stored. `docs/guides/linear_model.md` lists what each attribute guarantees.
+    and `intercept_` are for rows as they come. `docs/guides/linear_model.md` lists what each attribute guarantees.
 
     Examples
     --------
@@ -99,7 +96,6 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
         shuffle: bool = True,
         random_state: Any = None,
         class_weight: str | Mapping[Any, float] | None = None,
-        warm_start: bool = False,
         predict_with: str = "auto",
     ) -> None:
         self.budget = budget
@@ -115,7 +111,6 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
         self.shuffle = shuffle
         self.random_state = random_state
         self.class_weight = class_weight
-        self.warm_start = warm_start
         self.predict_with = predict_with
 
     @exclusive

@@ -1,14 +1,9 @@
 """A learner for streams that change: its past fades with a half-life, and features may be added.
 
-**Forgetting.** Row t has the weight ω_t = 2^{t/h}. A common factor of all losses changes no decision of FTRL with
-constants found online, so this is the leader of z_t = Σ_s γ^{t−s}n_s with γ = 2^{−1/h}, and of Λ and V likewise: after
-h rounds a row counts half. Before the weights grow too large the state is divided by a power of 2, which is exact.
-`docs/proofs/linear_models.md` has the regret on every interval and the violation, with proofs.
-
-**More features.** `grow` adds weights that are 0 so far. θ_0 and w_0 stay those of the first dimension, since θ_t must
-not rise and w_t not fall; the theorems hold with D, from which they are computed, that of the first dimension.
-
-The average x̄ is not computed, since it means nothing under drift. `average` returns the decision in force.
+Row t has the weight ω_t = 2^{t/h}. A common factor of all losses changes no decision of FTRL with constants found
+online, so before the weights grow too large the state is divided by a power of 2, which is exact. The theorem is in
+`docs/proofs/linear_models.md`. θ_0 and w_0 stay those of the first dimension, since θ_t must not rise and w_t not fall.
+The average x̄ means nothing under drift: `average` returns the decision in force.
 """
 
 from __future__ import annotations
@@ -56,9 +51,8 @@ class EvolvingLinearLearner(BudgetLinearLearner):
 
     Notes
     -----
-    On every interval I the regret is at most B_h(1 + |I| ln 2/h) + F(h/ln 2 + 1), with B_h = O(RM√h), for A-FTRL
-    O(RM(√h + h^β)); F is the range of a loss and M the longest gradient. With penalised FTRL the hard violation is O(h)
-    for every T. With A-FTRL the multiplier fades as the losses do, and nothing is promised about the violation.
+    `docs/proofs/linear_models.md` bounds the regret on every interval. With penalised FTRL the hard violation is O(h)
+    for every T. With A-FTRL nothing is promised about the violation.
 
     Examples
     --------

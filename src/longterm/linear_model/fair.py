@@ -38,10 +38,9 @@ class FairLinearClassifier(BudgetLinearClassifier):
 
     Notes
     -----
-    Each group has a price for positive predictions, a multiplier that ascends by the gap of the predictions so far. A
-    row is learned with a label and a weight that include the price of its group (`docs/tutorials/fair_stream.md`).
-    A-FTRL's theorem holds for these weighted losses. Nothing is proved about the rates, which are no convex functions
-    of the weights. Groups of a few hundred rows need several passes. Probabilities include the prices.
+    Each group has a price for positive predictions, a multiplier that ascends by the gap of the predictions so far
+    (`docs/tutorials/fair_stream.md`). Nothing is proved about the rates, which are no convex functions of the weights.
+    Groups of a few hundred rows need several passes, or more rows. Probabilities include the prices.
 
     Examples
     --------

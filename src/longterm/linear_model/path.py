@@ -95,30 +95,26 @@ class BudgetPath:
     """
 
     def __init__(self, dimension: int, budgets: ArrayLike, *, n_jobs: int | None = None, **options: Any) -> None:
-        given = np.asarray(budgets, dtype=np.float64)
-        if given.ndim != 1 or given.size == 0:
-            raise InputError("budgets", f"has shape {given.shape}", "Give a sequence of budgets")
+        given = validate.vector("budgets", budgets)
         learners = [BudgetLinearLearner(dimension, float(budget), **options) for budget in given]
-        self._set_learners(learners, PathScores(len(learners)), n_jobs)
+        self._hold(learners, None, n_jobs)
 
-    def _set_learners(self, learners: Sequence[BudgetLinearLearner], scores: PathScores, n_jobs: int | None) -> None:
-        self.learners = tuple(learners)
-        self.scores = scores
+    def _hold(self, learners: Sequence[BudgetLinearLearner], scores: PathScores | None, n_jobs: int | None) -> Self:
+        self.learners, self.scores = tuple(learners), scores or PathScores(len(learners))
         self._jobs = count_cores() if n_jobs is None else validate.count("n_jobs", n_jobs)
+        return self
 
     @classmethod
     def from_learners(
         cls, learners: Sequence[BudgetLinearLearner], scores: PathScores | None = None, n_jobs: int | None = None
     ) -> Self:
         """Return a path of these learners, with the scores of the rows that they have learned."""
-        path = cls.__new__(cls)
-        cls._set_learners(path, learners, scores or PathScores(len(learners)), n_jobs)
-        return path
+        return cls._hold(cls.__new__(cls), learners, scores, n_jobs)
 
     def __repr__(self) -> str:
         settings, budgets = self.learners[0].settings, [learner.settings.budget for learner in self.learners]
-        shown = f"{len(budgets)} from {min(budgets):g} to {max(budgets):g}"
-        what = f"dimension={settings.dimension}, budgets={shown}, loss={settings.loss!r}"
+        grid = f"{len(budgets)} from {min(budgets):g} to {max(budgets):g}"
+        what = f"dimension={settings.dimension}, budgets={grid}, loss={settings.loss!r}"
         return f"{type(self).__name__}({what}, rounds={self.learners[0].rounds})"
 
     @exclusive
@@ -135,19 +131,7 @@ class BudgetPath:
         *,
         order: ArrayLike | None = None,
     ) -> Self:
-        """Learn a block of rows, each after it was scored.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, dimension)
-            The rows.
-        y : array-like of shape (n,)
-            Their labels ±1, or targets.
-        sample_weight : array-like of shape (n,), optional
-            Factors for the losses of the rows.
-        order : array-like of int, optional
-            Row numbers: learn these rows in this order.
-        """
+        """Learn a block of rows, each after it was scored. The arguments are those of `BudgetLinearLearner.learn`."""
         settings, first = self.learners[0].settings, self.learners[0].rounds + 1
         block = row_block(X, settings.dimension, first if order is None else None)
         labels, weights = labels_for(y, block.count, settings.classifies), weights_for(sample_weight, block.count)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from longterm import _validate as validate
 from longterm.errors import InputError
 from longterm.linear_model._passes import RecentAverage, TrainingRows
 from longterm.linear_model._path_scores import PathScores
@@ -24,7 +25,6 @@ from longterm.linear_model.streaming import BudgetLinearLearner
 CHOICES = ("best", "smallest")
 GRID_ROWS = 2**16
 """Rows of the first block that determine an automatic grid."""
-GRID_SIZE = 32
 ADDED = ("loss", "signed_violation", "hard_violation", "nonzeros")
 """Numbers of a point that are added up over the classes."""
 
@@ -32,7 +32,7 @@ ADDED = ("loss", "signed_violation", "hard_violation", "nonzeros")
 class _PathModel:
     """Mixin: the choice of a budget by the progressive losses of its learners."""
 
-    budgets: str | int | ArrayLike
+    budgets: int | ArrayLike
     choose: str
     n_jobs: int | None
     budget: float | None = None
@@ -64,14 +64,14 @@ class _PathModel:
         self._learners = [path.learners[self._place] for path in self.paths_]
         self._reset_models(fitted=False)
 
-    def _fit_rows(self: Any, X: Any, rows: TrainingRows, random: Any, *, continues: bool) -> None:
+    def _fit_rows(self: Any, X: Any, rows: TrainingRows, random: Any) -> None:
         """Choose the budget in one scored pass, and fit a model with it."""
         self._make_paths(X, rows, stream=False)
         # The draws of `random` are left to the fit: it is that of an estimator with the chosen budget.
         count = rows.block.count
         self._score(rows, check_random_state(self.random_state).permutation(count) if self.shuffle else IN_ORDER)
         self._is_settled = True
-        super()._fit_rows(X, rows, random, continues=False)  # type: ignore[misc]
+        super()._fit_rows(X, rows, random)  # type: ignore[misc]
 
     def _score(self: Any, rows: TrainingRows, order: NDArray[np.int64]) -> None:
         """Learn the rows with every budget, and choose one."""
@@ -99,16 +99,9 @@ class _PathModel:
         ]
 
     def _grid(self: Any, X: Any, rows: TrainingRows, stream: bool) -> NDArray[Any]:
-        is_count = isinstance(self.budgets, int | np.integer) and not isinstance(self.budgets, bool)
-        if not is_count and not (isinstance(self.budgets, str) and self.budgets == "auto"):
-            if isinstance(self.budgets, str):
-                what = f"{self.budgets!r} is no grid"
-                raise InputError("budgets", what, 'Give "auto", a number of budgets, or budgets')
-            given = np.array(self.budgets, dtype=np.float64)
-            if given.ndim != 1 or given.size == 0:
-                raise InputError("budgets", f"has shape {given.shape}", "Give a sequence of budgets")
-            return given
-        count = int(self.budgets) if is_count else GRID_SIZE
+        if isinstance(self.budgets, str) or np.ndim(self.budgets) > 0:
+            return validate.vector("budgets", self.budgets)
+        count = validate.count("budgets", self.budgets)
         if not stream and self._standardises(X):  # the root mean square of every feature is 1
             return budget_grid(X.shape[1], self._target_spread(rows.targets), count, self.l1, self.l2)
         few, classifies = X[:GRID_ROWS], isinstance(self, BudgetLinearClassifier)
@@ -204,8 +197,8 @@ class BudgetPathClassifier(_PathModel, BudgetLinearClassifier):
 
     Parameters
     ----------
-    budgets : "auto", int or sequence of float
-        The budgets. A number is the size of a grid made for the rows; "auto" is a grid of 32.
+    budgets : int or sequence of float
+        The budgets, or the number of budgets in a grid that is made for the rows.
     choose : {"best", "smallest"}
         The budget of the lowest progressive loss, or the one with the fewest features within one standard error of it.
     n_jobs : int, optional
@@ -231,7 +224,7 @@ class BudgetPathClassifier(_PathModel, BudgetLinearClassifier):
 
     def __init__(
         self,
-        budgets: str | int | ArrayLike = "auto",
+        budgets: int | ArrayLike = 32,
         *,
         choose: str = "best",
         n_jobs: int | None = None,
@@ -270,12 +263,8 @@ class BudgetPathRegressor(_PathModel, BudgetLinearRegressor):
 
     Parameters
     ----------
-    budgets : "auto", int or sequence of float
-        The budgets. A number is the size of a grid made for the rows; "auto" is a grid of 32.
-    choose : {"best", "smallest"}
-        The budget of the lowest progressive loss, or the one with the fewest features within one standard error of it.
-    n_jobs : int, optional
-        The number of threads; as many as there are cores unless given.
+    budgets, choose, n_jobs : optional
+        As in `BudgetPathClassifier`.
     l1, l2, loss, loss_parameter, rule, fit_intercept, max_features, scale_features : optional
         As in `BudgetLinearRegressor`.
     passes, shuffle, random_state, predict_with : optional
@@ -295,7 +284,7 @@ class BudgetPathRegressor(_PathModel, BudgetLinearRegressor):
 
     def __init__(
         self,
-        budgets: str | int | ArrayLike = "auto",
+        budgets: int | ArrayLike = 32,
         *,
         choose: str = "best",
         n_jobs: int | None = None,

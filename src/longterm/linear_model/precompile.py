@@ -13,8 +13,7 @@ VALUES, INDICES = ("float64", "float32"), ("int32", "int64")
 def compile_all(*rules: str) -> int:
     """Compile every kernel of linear models, or load it from the cache, so that no request waits for it.
 
-    The first call on a machine takes up to a minute, later ones about a second. Call it where a service starts, or
-    while an image is built: `docs/guides/linear_model.md` says how.
+    The first call takes up to a minute, later ones about a second. `docs/guides/linear_model.md` has an example.
 
     Parameters
     ----------

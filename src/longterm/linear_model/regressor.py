@@ -25,37 +25,14 @@ class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[
     ----------
     budget : float, optional
         ρ of the constraint l1‖x‖₁ + ½ l2‖x‖² ≤ ρ on the weights. None: one that will not bind (`budget_`).
-    l1, l2 : float
-        The weights of the two norms.
     loss : {"squared", "huber", "quantile"}
         The loss of a row.
     loss_parameter : float, optional
         The threshold of Huber's loss (1 unless given), or the level of the quantile (½ unless given).
-    rule : {"a-ftrl", "a-ogd", "penalised-ftrl"}
-        "a-ftrl": sparse weights, O(non-zeros) per row; "penalised-ftrl": almost no violation, O(d) per row.
-    fit_intercept : bool
-        Whether there is an intercept. It does not count towards the budget.
-    max_features : int, optional
-        At most this many non-zero weights: chosen by a first `fit`, or in every round of `partial_fit`.
-    scale_features : bool, optional
-        Whether features are centred and scaled. None: yes, but not for wide sparse matrices or streams with a budget.
-    half_life : float, optional
-        After this many rows the weight of a row is halved, for streams that drift. `fit` then makes one pass.
-    passes : int, optional
-        Passes of `fit` over its rows. None: 5, or 10 with a budget, but at most 100,000 rounds or one pass.
-    shuffle : bool
-        Whether every pass of `fit` has an order of its own.
-    random_state : int, RandomState instance or None
-        Draws these orders, and the rounds of `average_coef_`.
-    warm_start : bool
-        Whether `fit` continues from the last fit.
-    predict_with : {"auto", "recent", "last", "average", "within_budget"}
-        "recent": an average of `fit`'s decisions within the budget; "last": the decision in force; "average": the mean
-        decision; "within_budget": the nearest to it within the budget; "auto": "recent" after `fit`, else "last".
-
-    Notes
-    -----
-    The notes of `BudgetLinearClassifier` on standardised features hold here, too.
+    l1, l2, rule, fit_intercept, max_features, scale_features, half_life : optional
+        As in `BudgetLinearClassifier`.
+    passes, shuffle, random_state, predict_with : optional
+        As in `BudgetLinearClassifier`.
 
     Examples
     --------
@@ -85,7 +62,6 @@ class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[
         passes: int | None = None,
         shuffle: bool = True,
         random_state: Any = None,
-        warm_start: bool = False,
         predict_with: str = "auto",
     ) -> None:
         self.budget = budget
@@ -101,7 +77,6 @@ class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[
         self.passes = passes
         self.shuffle = shuffle
         self.random_state = random_state
-        self.warm_start = warm_start
         self.predict_with = predict_with
 
     @exclusive

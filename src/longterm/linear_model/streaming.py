@@ -1,12 +1,7 @@
 """A learner for a linear model under a budget, which takes one row or a block of rows at a time.
 
-`step` and `step_dense` take one row and return the margin ⟨u, x_t⟩ + b_t from before it was learned; `learn` takes a
-block. Splitting rows into blocks changes nothing, bit for bit. scikit-learn is not imported.
-
-The intercept lies in an interval. For two classes it is ±4 unless given: log-odds of shares between 2 % and 98 %. For
-regression neither the level nor the scale of the targets is known beforehand. With intercept_bound None the interval
-begins as the first target alone and is widened to twice the distance of any target that lies outside.
-`docs/proofs/linear_models.md` says how this changes the theorem.
+Splitting rows into blocks changes nothing, bit for bit. scikit-learn is not imported. The intercept lies in an
+interval; that of a regression grows with the targets (`docs/proofs/linear_models.md`).
 """
 
 from __future__ import annotations
@@ -117,11 +112,9 @@ class BudgetLinearLearner(BlockLearner):
         seed: int = 0,
     ) -> None:
         self._guard = OneThread(type(self).__name__)
-        if isinstance(constants, str) and constants != "online":
-            raise InputError("constants", f"{constants!r} is not a way to find them", 'Use "online", or give a mapping')
-        if not isinstance(constants, str | Mapping):
+        if constants != "online" and not isinstance(constants, Mapping):
             raise InputError("constants", f"{constants!r} is not a mapping", 'Use "online", or give a mapping')
-        given = None if isinstance(constants, str) else dict(constants)
+        given = dict(constants) if isinstance(constants, Mapping) else None
         if scales is None:
             scales = "mixed" if given is None and rule in LEADERS else "one"
         settings = Settings(

@@ -134,8 +134,8 @@ class FirstPricePacer(Pacer[FirstPriceState]):
             price = maximum(mirror_step("euclidean", price, self.step * excess, self.start), 0.0)
         elif plan > 0:
             price = mirror_step("entropic", price, self.step * excess / plan, self.start)
-        told = float(outcome.bid), bool(outcome.won), outcome.price
-        counts = self.landscape.learn(state.counts, int(self.cells(outcome.value)), *told)
+        auction = float(outcome.bid), bool(outcome.won), outcome.price
+        counts = self.landscape.learn(state.counts, int(self.cells(outcome.value)), *auction)
         return FirstPriceState(state.round + 1, price, state.spent.add(outcome.paid), counts)
 
     def bound(self, largest_value: float) -> float:

@@ -4,7 +4,6 @@ Values are divided by τ, so that the target is Σ g_t ≥ 0 with g_t = v_t x_t 
 (λ+μ) paid + μρ is maximised by truthful bidding for the value v(1+λ)/(λ+μ) in a second-price auction:
 
     joint     bid v (1+λ)/(λ+μ)
-    min       bid v · min((1+λ)/λ, 1/μ)                  (two pacers, the lower bid counts)
     guarded   bid min(joint bid, v + Σ g so far)         the return is never below its target, on any sequence
 
     λ_{t+1} = λ_t e^{−α g_t},     μ_{t+1} = [μ_t + η(paid_t − ρ)]₊ with a budget, else 0
@@ -13,7 +12,7 @@ Bids are cut to `largest_bid` and to the money left.
 
 **Theorem** (the rule is of Feng, Padmanabhan and Wang 2022; the bounds are derived here). ḡ ≥ |g_t|, αḡ ≤ ½.
 
-(i) *Every* sequence, any payment rule with paid ≤ bid ≤ p̄, `joint` or `min`: Σ(paid − v x) ≤ (1/α) ln[(max(λ_1,
+(i) *Every* sequence, any payment rule with paid ≤ bid ≤ p̄, `joint`: Σ(paid − v x) ≤ (1/α) ln[(max(λ_1,
 αv̄e^{αp̄}) + (e−1)αv̄T)/λ_1]. (ii) i.i.d. requests, second price, no cap on bids in the way, `joint`: OPT − E value
 ≤ (λ_1/α + 2αḡv̄T)/(1 − αḡ), and with a budget (v̄/ρ)²/(2η) + ηTp̄²/2 + p̄v̄/ρ more.
 
@@ -74,7 +73,7 @@ class ReturnOnSpend(Pacer[ReturnState]):
         p̄: bids are cut to it. (If the return does not bind, λ → 0 and v(1 + 1/λ) has no limit of its own.)
     budget : float, optional
         The total that may be paid; never exceeded.
-    rule : {"joint", "min", "guarded"}
+    rule : {"joint", "guarded"}
         See above.
     landscape : Landscape, optional
         For first-price auctions: the bid maximises ((1+λ)v − (λ+μ)b) Ĝ(b) over the grid.
@@ -100,7 +99,7 @@ class ReturnOnSpend(Pacer[ReturnState]):
     largest_value: float
     largest_bid: float
     budget: float | None = None  # type: ignore[assignment]
-    rule: Literal["joint", "min", "guarded"] = "joint"
+    rule: Literal["joint", "guarded"] = "joint"
     landscape: Landscape | None = None
     start: float = 1.0
     step: float | None = None
@@ -109,10 +108,8 @@ class ReturnOnSpend(Pacer[ReturnState]):
     def __post_init__(self) -> None:
         validate.validate_fields(self, validate.positive_scalar, "target", "largest_value", "largest_bid", "start")
         validate.count("horizon", self.horizon)
-        if self.rule not in ("joint", "min", "guarded"):
-            raise InputError("rule", f"{self.rule!r} is not known", "Choose 'joint', 'min' or 'guarded'")
-        if self.landscape is not None and self.rule == "min":
-            raise InputError("rule", "'min' is for second price", "Take 'joint' or 'guarded' with a landscape")
+        if self.rule not in ("joint", "guarded"):
+            raise InputError("rule", f"{self.rule!r} is not known", "Choose 'joint' or 'guarded'")
         value, most, T = self._value, self.largest_bid, self.horizon
         reach = max(value, most)
         if self.step is None:
@@ -163,10 +160,7 @@ class ReturnOnSpend(Pacer[ReturnState]):
             bids = self.landscape.bids
             payoff = ((1 + lam) * v - (lam + mu) * bids) * self.landscape.chance(state.counts, 0)
             return bids[int(np.where(bids <= most, payoff, -np.inf).argmax())]
-        if self.rule == "min":
-            factor = min((1 + lam) / lam if lam > 0 else math.inf, 1 / mu if mu > 0 else math.inf)
-        else:
-            factor = (1 + lam) / (lam + mu) if lam + mu > 0 else math.inf
+        factor = (1 + lam) / (lam + mu) if lam + mu > 0 else math.inf
         return float(min(v * factor if v > 0 else 0.0, most))
 
     def settle(self, state: ReturnState, outcome: Outcome) -> ReturnState:

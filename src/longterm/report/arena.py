@@ -14,19 +14,13 @@ from longterm.experiments.arena.results import GRADIENTS, ORACLES, ArenaResult, 
 from longterm.experiments.arena.tables import format_decimals
 from longterm.report.document import Section, write_document
 from longterm.report.formats import format_count, format_gap, format_mean, format_number, page_slug
+from longterm.report.names import MEASURE_FORMULAS
 from longterm.report.scales import logarithmic_scale
 from longterm.report.style import CurveStyle, curve_style
 from longterm.report.tables import EMPTY, Cell, HtmlTable, growth_cell
 
 ORACLE_NAMES = (GRADIENTS, *(name for name, _ in ORACLES))
 """Each oracle has a colour and a marker."""
-VIOLATIONS = {
-    "long-term": "Long-term: the largest of the Σ gⱼ(xₜ)",
-    "signed": "Signed: Σ max gⱼ(xₜ)",
-    "hard": "Hard: Σ [max gⱼ(xₜ)]₊",
-    "squared": "Squared: Σ [max gⱼ(xₜ)]₊²",
-    "largest": "Largest in one round",
-}
 VERDICTS = {"held": "held", "held on average": "on average", "broken": "broken", "none": "–"}
 
 
@@ -118,7 +112,10 @@ def _league(arena: ArenaResult, standings: Sequence[Standing], preference: Prefe
     shown = {
         "headlines": headlines,
         "weight": f"{preference.weight:g}",
-        "violations": [(MEASURE_OF[key], words, key == preference.violation) for key, words in VIOLATIONS.items()],
+        "violations": [
+            (measure, f"{name.capitalize()}: {MEASURE_FORMULAS[measure]}", name == preference.violation)
+            for name, measure in MEASURE_OF.items()
+        ],
         "learners": [one.learner for one in standings],
         "data": data,
         "table": table,
@@ -128,7 +125,6 @@ def _league(arena: ArenaResult, standings: Sequence[Standing], preference: Prefe
 
 
 def _league_cells(arena: ArenaResult, one: Standing, preference: Preference) -> tuple[Cell, ...]:
-    """Return one learner's row of the league table."""
     first = one.matches[0]
     return (
         Cell(str(one.rank), one.rank),
@@ -173,13 +169,11 @@ def _threshold(values: Sequence[float]) -> float:
 
 
 def _oracle_styles(matches: Sequence[Match]) -> list[tuple[str, CurveStyle]]:
-    """Return the oracles of these matches with their styles."""
     found = {match.oracle for match in matches}
     return [(name, curve_style(k)) for k, name in enumerate(ORACLE_NAMES) if name in found]
 
 
 def _problem(arena: ArenaResult, name: str) -> Section:
-    """Return the section of one problem."""
     facts, present = arena.problems[name], arena.on_problem(name)
     refused = [match for match in arena.matches if match.problem == name and match.refused]
     assumed = [(match.learner, " ".join(match.warnings)) for match in present if match.warnings]

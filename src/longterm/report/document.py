@@ -54,7 +54,6 @@ def write_document(
 
 @cache
 def _environment() -> Any:
-    """Return the template environment."""
     jinja2: Any = import_optional("jinja2", "the report needs Jinja2", "experiments")
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("longterm.report"), autoescape=True, undefined=jinja2.StrictUndefined,

@@ -179,21 +179,13 @@ MAX_NAMES = 3
 
 def headlines(result: Result) -> list[tuple[str, str, str]]:
     """Return the headline numbers, each with its label and its learner."""
-    regret, violation = best_curves(result, "regret"), best_curves(result, "hard_violation")
-    gap, alone = float(np.max(result.certified_gap)), len(result.curves) == 1
-    lines = [
-        (
-            "Regret" if alone else "Smallest regret",
-            measured_cell(regret[0], "regret").content,
-            _learner_names(regret, "regret"),
-        ),
-        (
-            "Hard violation" if alone else "Smallest hard violation",
-            measured_cell(violation[0], "hard_violation").content,
-            _learner_names(violation, "hard_violation"),
-        ),
-        ("Certified gap", format_gap(gap), "of the best decision in hindsight, relative to its loss"),
-    ]
+    lines = []
+    for measure in ("regret", "hard_violation"):
+        best, name = best_curves(result, measure), MEASURE_NAMES[measure]
+        label = name if len(result.curves) == 1 else f"Smallest {name.lower()}"
+        lines.append((label, measured_cell(best[0], measure).content, _learner_names(best, measure)))
+    gap = format_gap(float(np.max(result.certified_gap)))
+    lines.append(("Certified gap", gap, "of the best decision in hindsight, relative to its loss"))
     compared = comparison_with_paper(result.remarks)
     return [*lines, ("Comparison with the paper", compared, "reasons below")] if compared else lines
 

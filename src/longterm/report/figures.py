@@ -155,7 +155,6 @@ def _legend_columns(result: Result) -> int:
 
 
 def _draw_legend(drawing: Any, result: Result, *, bounds: bool) -> None:
-    """Draw the legend below the panels."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
@@ -180,6 +179,5 @@ def _draw_legend(drawing: Any, result: Result, *, bounds: bool) -> None:
 
 
 def _title(result: Result) -> str:
-    """Return the result's title and size, wrapped to the figure."""
     title = textwrap.fill(textwrap.shorten(result.title, 130), 84)
     return escape_formula(f"{title}\n{format_size(result)}")

@@ -5,23 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from longterm.experiments.remarks import LABELS
 from longterm.experiments.result import LOGGED, Role
 from longterm.report.formats import format_value
 
-MEASURE_NAMES = {
-    "regret": "Regret",
-    "signed_violation": "Signed violation",
-    "hard_violation": "Hard violation",
-    "squared_violation": "Squared violation",
-    "long_term_violation": "Long-term violation",
-    LOGGED: "Logged rounds only",
-}
+MEASURE_NAMES = {measure: label.capitalize() for measure, label in LABELS.items()}
 MEASURE_FORMULAS = {
     "regret": "Σ fₜ(xₜ) − min over X of Σ fₜ(x)",
     "signed_violation": "Σ g(xₜ), where g is the largest of the gⱼ",
     "hard_violation": "Σ [g(xₜ)]₊",
     "squared_violation": "Σ [g(xₜ)]₊²",
     "long_term_violation": "the largest of the Σ gⱼ(xₜ)",
+    "largest_violation": "the largest g(xₜ)",
     LOGGED: "Σ g(xₜ) over t = 8, 16, 32, …, T",
 }
 MEASURE_LATEX = {

@@ -23,7 +23,7 @@ from longterm._arrays import ROUNDING, FloatArray
 from longterm._validate import Hyper
 from longterm.errors import InputError, ScheduleError
 from longterm.theory.schedules import Schedule, require_positive_steps
-from longterm.theory.step_sums import tabulate
+from longterm.theory.step_sums import chunks
 
 
 @dataclass
@@ -104,7 +104,7 @@ def check_conditions(
     statements = {"C1": first, "C2": second, "C3": "Σ [1/η_t − 1/η_{t−1} − σ]₊ ≤ U_η"}
     found = Conditions(*(Condition(name, statement, horizon) for name, statement in statements.items()))
     growth = 0.0
-    for steps in tabulate(schedule, horizon):
+    for steps in chunks(schedule, horizon):
         require_positive_steps(steps.rounds, steps.theta, steps.eta, steps.mu)
         rounds, (theta, eta, mu) = steps.rounds[1:], (part[1:] for part in steps[1:])
         if len(theta) == 0:

@@ -83,12 +83,7 @@ def lemma_5_delayed(schedule: Schedule, constants: Constants, rounds: ArrayLike,
 
 def _excess_terms(schedule: Schedule, constants: Constants, horizon: int, tau: int, c: float) -> FloatArray:
     """Return Λ_t² [e_t]₊ for t = 1 … horizon."""
-    chunks = list(tabulate(schedule, horizon))
-    first, rest = chunks[0], chunks[1:]  # a chunk starts with the last round of the previous one
-    theta, eta, mu = (
-        np.concatenate([getattr(first, name), *(getattr(chunk, name)[1:] for chunk in rest)])
-        for name in ("theta", "eta", "mu")
-    )
+    _, theta, eta, mu = tabulate(schedule, 1, horizon)
     before = np.concatenate([np.zeros_like(eta[:1]), np.cumsum(eta, axis=0)])  # Σ_{i<t} η_i at index t − 1
     t = np.arange(horizon)
     window = before[t] - before[np.maximum(t - 2 * tau, 0)]

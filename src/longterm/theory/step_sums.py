@@ -43,15 +43,18 @@ class StepSums(NamedTuple):
     """δ_μ = 1/μ_1 − θ_1."""
 
 
-def tabulate(schedule: Schedule, horizon: int) -> Iterator[Tabulated]:
-    """Yield θ_t, η_t, μ_t for t = 1 … horizon in chunks. Each starts with the last round of the previous one."""
-    batch = schedule.batch_shape
-    like = np.zeros(1)
+def tabulate(schedule: Schedule, first: int, last: int) -> Tabulated:
+    """Return θ_t, η_t, μ_t for t = first … last."""
+    t, batch = np.arange(first, last + 1), schedule.batch_shape
+    steps = schedule.at(t.reshape(-1, *(1 for _ in batch)), np.zeros(1))
+    theta, eta, mu = (np.broadcast_to(np.asarray(s, dtype=np.float64), (len(t), *batch)) for s in steps)
+    return Tabulated(t, theta, eta, mu)
+
+
+def chunks(schedule: Schedule, horizon: int) -> Iterator[Tabulated]:
+    """Yield θ_t, η_t, μ_t for t = 1 … horizon. Each chunk starts with the last round of the previous one."""
     for first in range(1, horizon + 1, CHUNK):
-        t = np.arange(max(first - 1, 1), min(first + CHUNK, horizon + 1))
-        steps = schedule.at(t.reshape(-1, *(1 for _ in batch)), like)
-        theta, eta, mu = (np.broadcast_to(np.asarray(s, dtype=np.float64), (len(t), *batch)) for s in steps)
-        yield Tabulated(t, theta, eta, mu)
+        yield tabulate(schedule, max(first - 1, 1), min(first + CHUNK - 1, horizon))
 
 
 def step_sums(schedule: Schedule, rounds: ArrayLike, strong_convexity: float = 0.0) -> StepSums:
@@ -68,7 +71,7 @@ def step_sums(schedule: Schedule, rounds: ArrayLike, strong_convexity: float = 0
     parts: list[tuple[FloatArray, ...]] = []
     totals = tuple(np.zeros(schedule.batch_shape) for _ in range(4))
     delta_eta = delta_mu = np.zeros(schedule.batch_shape)
-    for steps in tabulate(schedule, int(horizons[-1])):
+    for steps in chunks(schedule, int(horizons[-1])):
         growth = np.maximum(np.diff(1 / steps.eta, axis=0) - strong_convexity, 0.0)
         if steps.rounds[0] == 1:
             delta_eta, delta_mu = 1 / steps.eta[0] - strong_convexity, 1 / steps.mu[0] - steps.theta[0]

@@ -36,7 +36,7 @@ from longterm.experiments.jobs import (
     single_threaded,
 )
 from longterm.experiments.spec import LearnerSpec, as_json
-from longterm.experiments.spec_tables import parse_learner
+from longterm.experiments.spec_tables import add_learners
 from longterm.learners import Learner, Need
 from longterm.problems.scenarios import Scenario
 from longterm.progress import reporter
@@ -99,11 +99,9 @@ def run_arena(
 
 def with_learners(spec: ArenaSpec, words: Sequence[str], folder: Path | None) -> ArenaSpec:
     """Return the arena, or the one in `folder` if there is one, with learners added from the command line."""
-    added = tuple(map(parse_learner, words))
     if folder is not None and (folder / "manifest.json").exists():
         spec = ArenaSpec.of_table(ArenaFolder(folder).manifest["spec"])
-    known = {one.name for one in spec.learners}
-    return replace(spec, learners=(*spec.learners, *(one for one in added if one.name not in known)))
+    return replace(spec, learners=add_learners(spec.learners, words))
 
 
 def problems_without_data(spec: ArenaSpec) -> dict[str, str]:

@@ -1,23 +1,16 @@
 """The coordinates that become 0 as the threshold τ rises, found by a heap of lower bounds on |z_k|.
 
 A coordinate is active while |z_k| > τ; then w_k = |z_k| − τ. Each active coordinate has one *live* entry in a min-heap
-with a key of at most |z_k|. So all coordinates that become inactive when τ rises to τ' have keys of at most τ' and are
-found at the top. Keys are only bounds, so an entry stays while |z_k| grows, or while its coordinate is inactive. If
-|z_k| falls below its key, a new entry is pushed and becomes the live one; the old one is stale. A stale entry at the
-top is dropped, and an active coordinate there gets a new key.
+with a key of at most |z_k|. So all coordinates that become inactive when τ rises to τ' are found at the top. An entry
+stays while |z_k| grows, or while its coordinate is inactive. If |z_k| falls below its key, a new entry is pushed and
+becomes the live one; the old one is stale and is dropped at the top.
 
-**An entry is one word** of 64 bits: the leading bits of the key, then k + 1 in as many bits as d needs (`bits_for`).
-Positive floats are ordered as their bits are, so words are ordered by key. Cutting off the last bits rounds a key down,
-so it is still a bound. The word of a coordinate's live entry (0: none) is stored beside z_k in the same cache line. An
-entry is live if it equals that word.
+**An entry is one word** of 64 bits: the leading bits of the key, rounded down, then k + 1 in as many bits as d needs.
+Positive floats are ordered as their bits are. The word of the live entry (0: none) is stored beside z_k.
 
 **The heap stays O(d).** Before a row with n ≤ d coordinates is learned, `rebuild` drops all stale entries if there are
-more than 2 live + SLACK entries, or if n more might not fit into `capacity(d)` = 2d + SLACK words. A row pushes at most
-one entry per coordinate, so they fit. The cost O(entries) is amortised: since the previous call at least as many were
-pushed as are stale now.
-
-**Sums.** Σw and Σw² over the active coordinates are carried along as compensated sums. `rebuild` sums them again from
-the z_k every PERIOD rounds at the latest, so rounding errors do not grow with t.
+more than 2 live + SLACK entries, or if n more might not fit into `capacity(d)` words. It also sums Σw and Σw² again,
+every PERIOD rounds at the latest, so rounding errors do not grow with t.
 """
 
 from __future__ import annotations

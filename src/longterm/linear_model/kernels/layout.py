@@ -1,8 +1,7 @@
 """Parameters and state of a learner as NumPy records with named fields.
 
-Numbers are float64 whatever the dtype of the rows. The state is the whole memory of a learner: learning from a copy of
-it gives the same bits. `FIELDS` and `MIXTURE_FIELDS` are the only lists of the state's parts; files and the forgetting
- of `EvolvingLinearLearner` are derived from them.
+Numbers are float64 whatever the dtype of the rows. `FIELDS` and `MIXTURE_FIELDS` are the only lists of the state's
+parts; files and the forgetting of `EvolvingLinearLearner` are derived from them.
 """
 
 from __future__ import annotations
@@ -31,14 +30,11 @@ class Parameters:
     ±intercept_bound (0: no intercept). `loss` is a code of `losses`.
 
     Given constants: η_t = step/√t (A-OGD: step/t^β), θ_t = theta_0/t^β, w_t = weight_0 t^{1+growth} (penalised FTRL).
+    Found online: step = 0, θ_t = theta_0/(M_t t^β) and w_t = weight_0 M_{t−1} t^{1+growth}, M_t the longest gradient.
 
-    Constants found online have step = 0. Then theta_0 and weight_0 are per unit of the losses' gradients: with M_t the
-    length of the longest gradient so far, θ_t = theta_0/(M_t t^β) and w_t = weight_0 M_{t−1} t^{1+growth}.
-
-    FTRL with constants found online may have a mixture of `scales`. Its intercept is then an offset plus a residual of
-    at most residual_radius in size (0: none), and intercept_bound is 0. Penalised FTRL with a mixture keeps at most
-    max_features non-zero weights (0: no limit). The factor s of x_t = s w is at most `factor_bound`. The
-    dense kernels of FTRL stop before a row whose squared length is above `longest_row`.
+    With a mixture of `scales` the intercept is an offset plus a residual of at most residual_radius (0: none), and
+    penalised FTRL keeps at most max_features non-zero weights (0: no limit). The factor s of x_t = s w is at most
+    factor_bound. The dense kernels of FTRL stop before a row whose squared length is above longest_row.
     """
 
     budget: float
@@ -118,15 +114,15 @@ MIXTURE_FIELDS = (
     Field("cap", 1),  # m, the largest loss per unit of radius so far
     Field("clipped_squares", 2),  # U, the sum of squares of the clipped losses per unit of radius
     Field("pivot", 1, signed=True),  # ν, which makes the shares add up to 1
-    Field("tolerance", 1),  # a block of rounds ends when a scale owes more than this per unit of radius
-    Field("tilt", -1, signed=True),  # relative change of Σ p_k s_k per unit that the smallest scale owes
+    Field("tolerance", 1),  # a block of rounds ends when pending losses exceed this per unit of radius
+    Field("tilt", -1, signed=True),  # relative change of Σ p_k s_k per pending unit of the smallest scale
     Field("radius", 0, length=WIDTH),  # R_k
     Field("inverse", 0, length=WIDTH),  # 1/R_k
     Field("prior", 0, signed=True, length=WIDTH),  # ln π_k
     Field("loss", 1, signed=True, length=WIDTH),  # Q_k, what scale k has been charged
     Field("share", 0, length=WIDTH),  # p_k
     Field("factor", -1, length=WIDTH),  # s_k
-    Field("owed", 1, signed=True, length=WIDTH),  # L_k, the losses since the last charge
+    Field("pending", 1, signed=True, length=WIDTH),  # L_k, the losses since the last charge
     Field("squares", 2, length=WIDTH),  # B_k, their squares
 )
 """A mixture of scales. A learner has two: that of the weights, and that of the intercept's residual."""

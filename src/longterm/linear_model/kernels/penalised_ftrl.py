@@ -13,12 +13,8 @@ rise and sets only shrink, until a set repeats, which takes two or three passes.
 
 **A mixture of scales** has one ν for all scales, which never falls: the smallest ν ≥ ν_t whose mixture has g ≤ 0, or
 W_{t+1}. With N₁ = Σ(|z_k| − νl1)₊, N₂ = Σ(|z_k| − νl1)₊² and S = Σ p_k s_k it is the root of the decreasing function
-G(ν) = S l1 N₁ + ½ l2 S² N₂ − ρ. Most rounds have G ≤ 0 at ν_t. Otherwise the set of non-zero coordinates is held fixed,
-which makes N₁ and N₂ polynomials of ν, the root is found without a pass over z, and the set is counted again there,
-until it repeats.
-
-**At most `max_features` weights.** ν also rises until no more than that many |z_k| are above νl1. ν remains a sum of
-known parts, so Theorem 2 of `docs/proofs/scales.md` holds with it.
+G(ν) = S l1 N₁ + ½ l2 S² N₂ − ρ. It is found with the set of non-zero coordinates held fixed, until the set repeats.
+With `max_features` ν also rises until no more |z_k| are above νl1.
 """
 
 from __future__ import annotations
@@ -244,8 +240,8 @@ def count_above(z, threshold):
     count = total = squares = 0.0
     for j in range(len(z)):
         above = 1.0 if abs(z[j]) > threshold else 0.0
-        kept = above * abs(z[j])
+        size = above * abs(z[j])
         count += above
-        total += kept
-        squares += kept * kept
+        total += size
+        squares += size * size
     return count, total, squares
