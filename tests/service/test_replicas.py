@@ -36,7 +36,7 @@ def test_replicas_that_take_turns_are_one_learner(tmp_path):
         assert image(one) == image(other) == image(third)
 
 
-@pytest.mark.parametrize("behind", [1, rounds.DELETE_EVERY - 1, rounds.RECENT, rounds.RECENT + 1, 300])
+@pytest.mark.parametrize("behind", [1, rounds.WRITE_EVERY - 1, rounds.RECENT, rounds.RECENT + 1, 300])
 def test_a_replica_that_is_behind_catches_up(tmp_path, behind):
     with start(tmp_path) as one, start(tmp_path) as other:
         kept = one.ask()
@@ -141,7 +141,7 @@ def test_the_database_stays_small(tmp_path):
         for _ in range(2000):
             live.skip(live.ask())
         (rows,) = live._replica.database.read("SELECT COUNT(*) FROM longterm_rounds")[0]
-    assert rows <= 10 + rounds.DELETE_EVERY + 2
+    assert rows <= 10 + rounds.WRITE_EVERY + 2
 
 
 def test_one_file_holds_many_objects(tmp_path):

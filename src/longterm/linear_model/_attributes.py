@@ -124,10 +124,7 @@ class FittedAttributes:
 
     @property
     def dual_variable_(self) -> Any:
-        """λ_{T+1}, the learner's dual variable after the last row (penalised FTRL: the weight of its penalty).
-
-        It is part of the rule's state and varies from row to row. It does not say what a unit of budget is worth.
-        """
+        """λ_{T+1}, the rule's dual variable after the last row (penalised FTRL: the weight of its penalty)."""
         return self._for_each("multiplier")
 
     @property

@@ -14,8 +14,8 @@ from longterm.linear_model.streaming import BudgetLinearLearner
 GENEROUS_RADIUS = 250.0
 """The radius without a budget, for scaled rows, whose lengths are about 1 (regression: times the targets' spread)."""
 ONE_SCALE_BUDGET = 10.0
-"""The budget without a budget where there is one scale: there it sets the step size, too."""
-UNEVEN = 100.0
+"""The same with one scale, where the budget sets the step size, too."""
+LARGEST_SIZE_RATIO = 100.0
 """Features that are not scaled are reported if their sizes differ by more than this factor."""
 
 
@@ -56,7 +56,7 @@ def warn_about_budget(
             return
     if learners[0].scale is None and not rows.block.is_sparse:
         sizes = _feature_sizes(rows.block.rows)
-        if sizes.max() > UNEVEN * sizes.min():
+        if sizes.max() > LARGEST_SIZE_RATIO * sizes.min():
             ratio = f"{sizes.max() / sizes.min():.0f}"
             remedy = f"The features differ in size by a factor of {ratio}: scale them, with StandardScaler for example"
     if remedy:

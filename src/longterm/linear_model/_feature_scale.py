@@ -224,7 +224,7 @@ class FeatureScale:
 
     # --- files ------------------------------------------------------------------------------------------------
 
-    def require_room(self, z: FloatArray) -> None:
+    def require_update_in_range(self, z: FloatArray) -> None:
         """Raise ValueError if the sum of gradients z would be too long after the next update."""
         if self.counts[0] == 0:
             return

@@ -243,8 +243,8 @@ class LearnerMemory:
         self._use(settings)
         self._state.restore({name.removeprefix("state."): a for name, a in arrays.items() if name.startswith("state.")})
         if self._scale is not None:
-            self._state.require_room()
-            self._scale.require_room(self._state.z)
+            self._state.require_update_in_range()
+            self._scale.require_update_in_range(self._state.z)
         self._average = Average(settings.dimension, int(specification["seed"]))
         self._average.drawn = DrawnRounds(arrays["average.stretches"], arrays["average.total"])
         self._plan_average()

@@ -5,7 +5,8 @@ p_a its share of rows. So the row is learned with the label sign(y_t − c_t) an
 the reduction of Agarwal et al. (ICML 2018), one row at a time. `docs/tutorials/fair_stream.md` derives it.
 
 After BLOCK rows the multipliers of the groups seen in them ascend: λ ← [λ + STEP/√n (±(r_a − r) − tolerance)]₊, with
-r_a of the block and r of the window. n counts the blocks with rows of the group.
+r_a of the block and r of the window. n counts the blocks with rows of the group. The step of a group that is missing
+in some blocks is divided by the share of the blocks that have it.
 """
 
 from __future__ import annotations
@@ -26,11 +27,13 @@ BLOCK = 32
 """Rows between two steps of the multipliers."""
 STEP = 2.0
 """The step of the multipliers is STEP/√n. Chosen on Adult: 1 is slower to reach the tolerance, 4 varies more."""
+LARGEST_FACTOR = 4.0
+"""A group seen in a share q of the blocks takes steps 1/q times as long, at most so many times."""
 LARGEST_PRICE = 10.0
 """Bound on |κ_a|, so that a row of a rare group weighs at most 21 times as much as another."""
 LEAST_ROWS = 30
 """Groups with fewer rows in the window do not count for `violation`: their rates say too little."""
-ARRAYS = ("clock", "multipliers", "totals", "block_rows", "block_positives", "recent")
+ARRAYS = ("clock", "age", "multipliers", "totals", "block_rows", "block_positives", "recent")
 
 
 class GroupPrices:
@@ -44,8 +47,8 @@ class GroupPrices:
         self.tolerance = validate.non_negative_scalar("tolerance", tolerance)
         self.names: dict[Any, int] = {}
         """The number of each group, in the order in which they were first seen."""
-        self.clock = np.zeros(0, dtype=np.int64)
-        """How many steps the multipliers of each group have taken."""
+        self.clock, self.age = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+        """How many steps the multipliers of each group have taken, and in how many blocks they might have."""
         self.multipliers = np.zeros((0, 2))
         """λ⁺_a and λ⁻_a."""
         self.totals, self.block_rows, self.block_positives = np.zeros(0), np.zeros(0), np.zeros(0)
@@ -59,7 +62,7 @@ class GroupPrices:
         numbers = np.array([known.setdefault(group, len(known)) for group in groups], dtype=np.int64)
         more = len(known) - len(self.clock)
         if more:
-            self.clock = np.append(self.clock, np.zeros(more, dtype=np.int64))
+            self.clock, self.age = (np.append(one, np.zeros(more, dtype=np.int64)) for one in (self.clock, self.age))
             self.multipliers = np.append(self.multipliers, np.zeros((more, 2)), axis=0)
             for name in ("totals", "block_rows", "block_positives"):
                 setattr(self, name, np.append(getattr(self, name), np.zeros(more)))
@@ -99,7 +102,9 @@ class GroupPrices:
         gaps = self.block_positives / np.maximum(self.block_rows, 1.0) - self.recent[:, 1].mean()
         values = np.stack([gaps, -gaps], axis=1) - self.tolerance
         self.clock = self.clock + seen
-        steps = np.where(seen, STEP / np.sqrt(np.maximum(self.clock, 1)), 0.0)
+        self.age = self.age + 1
+        clock = np.maximum(self.clock, 1)
+        steps = np.where(seen, STEP / np.sqrt(clock) * np.minimum(self.age / clock, LARGEST_FACTOR), 0.0)
         self.multipliers = np.maximum(self.multipliers + steps[:, None] * values, 0.0)
         self.totals, self.block_rows = self.totals + self.block_rows, np.zeros(len(seen))
         self.block_positives = np.zeros(len(seen))

@@ -13,8 +13,7 @@ from longterm.linear_model._rows import RowBlock
 from longterm.linear_model.streaming import BudgetLinearLearner
 
 PASSES, PASSES_WITH_BUDGET, ENOUGH_ROUNDS = 5, 10, 100_000
-"""Passes of `fit` unless the caller gives a number, at most so many rounds, but at least one pass. A budget needs more
-passes until its multiplier settles."""
+"""Passes of `fit` without and with a budget, at most so many rounds, but at least one pass."""
 SAMPLES, COLUMNS_PER_ROUND = 256, 1024
 """Decisions that are averaged; fewer where copying the weights would cost more than learning the rows."""
 

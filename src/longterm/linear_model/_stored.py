@@ -195,7 +195,8 @@ def _check_mixture(found: Any, fresh: Any, count: int, longest: float, squares: 
         require(field.signed or bool((numbers >= 0).all()), f"{field.name} of the mixture is negative")
     for name in ("radius", "inverse", "prior"):
         require(_close(found[name], fresh[name]), f"the {name} of the scales is not that of the settings")
-    require(not any(found[name][count:].any() for name in ("factor", "owed", "squares")), "the expert at 0 has moved")
+    moved = any(found[name][count:].any() for name in ("factor", "pending", "squares"))
+    require(not moved, "the expert at 0 of the mixture has moved")
     require(not found.loss[count + 1 :].any() and not found.share[count + 1 :].any(), "the mixture has too many scales")
     require(float(np.abs(found.loss).max()) <= LARGEST_LOSS >= abs(found.pivot), "a scale has lost too much")
     sound = found.cap <= longest * (1 + CLOSE) + TINY and found.clipped_squares <= squares * (1 + CLOSE) + TINY
@@ -203,10 +204,10 @@ def _check_mixture(found: Any, fresh: Any, count: int, longest: float, squares: 
     alpha, inverse = inverse_rate.py_func(found), fresh.inverse
     require(found.tolerance <= tolerance * alpha * (1 + CLOSE), "the tolerance of the mixture is too large")
     require(found.tilt <= 0 and found.tilt * alpha >= -1 - CLOSE, "the tilt of the mixture is out of bounds")
-    owed = np.abs(found.owed * inverse)
-    require(bool((owed <= found.tolerance * (1 + CLOSE) + TINY).all()), "the scales owe more than the tolerance")
+    pending = np.abs(found.pending * inverse)
+    require(bool((pending <= found.tolerance * (1 + CLOSE) + TINY).all()), "pending losses of the scales are too large")
     most = min(found.squares[count - 1] * inverse[count - 1] ** 2, found.cap**2 * LONGEST_BLOCK) * (1 + CLOSE) + TINY
-    require(bool((found.squares * inverse**2 <= most).all()), "the scales owe more squares than a block has")
+    require(bool((found.squares * inverse**2 <= most).all()), "the scales have more squares than a block")
     if fresh.radius[0] == 0 or not fresh.share.any():
         require(not found.share.any(), "the scales have shares before the first row")
         return

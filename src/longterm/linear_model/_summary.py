@@ -25,10 +25,10 @@ class SummarisedModel:
         if names is None:
             names = [f"x{k}" for k in range(weights.shape[1])]
         sizes = np.abs(weights).max(axis=0)
-        shown = [k for k in np.argsort(-sizes, kind="stable")[:top] if sizes[k] > 0]
+        listed = [k for k in np.argsort(-sizes, kind="stable")[:top] if sizes[k] > 0]
         rows = [(INTERCEPT, *map(format_number, intercepts))] if self.fit_intercept else []
-        rows += [(str(names[k]), *map(format_number, weights[:, k])) for k in shown]
-        hidden = int(np.count_nonzero(sizes)) - len(shown)
+        rows += [(str(names[k]), *map(format_number, weights[:, k])) for k in listed]
+        hidden = int(np.count_nonzero(sizes)) - len(listed)
         if hidden > 0:
             rows.append((f"… {hidden:,} more", *("" for _ in intercepts)))
         return TextTable(("feature", *self._summary_columns()), rows, title=self._summary_title(weights))

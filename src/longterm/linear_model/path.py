@@ -113,8 +113,8 @@ class BudgetPath:
 
     def __repr__(self) -> str:
         settings, budgets = self.learners[0].settings, [learner.settings.budget for learner in self.learners]
-        shown = f"{len(budgets)} from {min(budgets):g} to {max(budgets):g}"
-        what = f"dimension={settings.dimension}, budgets={shown}, loss={settings.loss!r}"
+        grid = f"{len(budgets)} from {min(budgets):g} to {max(budgets):g}"
+        what = f"dimension={settings.dimension}, budgets={grid}, loss={settings.loss!r}"
         return f"{type(self).__name__}({what}, rounds={self.learners[0].rounds})"
 
     @exclusive

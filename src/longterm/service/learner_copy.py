@@ -5,6 +5,8 @@ A round is opened by `ask` and closed once: told, skipped or expired.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from itertools import takewhile
 from typing import Any, NamedTuple
 
@@ -106,22 +108,30 @@ class LearnerCopy(SmallCopy[Progress, Array]):
 
     def telling(self, number: int, feedback: Feedback) -> Change:
         """Return the change that closes an open round with an update. Raise a NonFiniteError if it overflows."""
-        before, sums, counters = self.state
+        before, _, counters = self.state
         state, loss = self._learner.update(before, feedback), feedback.loss
-        for name, value in zip(self._packer.names, self._packer.leaves(state), strict=True):
-            if not np.isfinite(value).all():
-                what = "would hold a number that is not finite after this update"
-                remedy = "Check the feedback of this round; the state is as it was"
-                raise NonFiniteError(f"state.{name}", what, remedy, round=number)
-        if loss is None:
-            feedback = feedback._replace(loss=np.zeros_like(sums.loss))
-        counters = counters._replace(
-            told=counters.told + 1,
-            losses_told=counters.losses_told + (loss is not None),
-            largest_delay=max(self.asked - number, counters.largest_delay),
-        )
-        added = sums.add(feedback._replace(constraint_values=sums.per_constraint))
-        return self.closing(number, Progress(state, added, counters), DONE)
+        leaves = self._packer.leaves(state)
+        if not _are_finite(leaves):
+            place = next(place for place, value in enumerate(leaves) if not np.isfinite(value).all())
+            what = "would hold a number that is not finite after this update"
+            remedy = "Check the feedback of this round; the state is as it was"
+            raise NonFiniteError(f"state.{self._packer.names[place]}", what, remedy, round=number)
+        told, skipped, expired, losses_told, largest_delay = counters
+        losses_told, largest_delay = losses_told + (loss is not None), max(self.asked - number, largest_delay)
+        counters = Counters(told + 1, skipped, expired, losses_told, largest_delay)
+        return self.closing(number, Progress(state, self._sums_with(feedback.constraint, loss), counters), DONE)
+
+    def _sums_with(self, constraint: Array, loss: Array | None) -> Sums:
+        """Return the sums with one more round. Numbers of a single learner are floats, which add faster."""
+        total, signed, hard, squared, largest, per_constraint = self.state.sums
+        if self._x.ndim > 1:
+            worst, positive = constraint, np.maximum(constraint, 0.0)
+            largest = np.maximum(largest, worst)
+        else:
+            worst = float(constraint)
+            positive, largest = max(worst, 0.0), max(largest, worst)
+        total = total if loss is None else total + loss
+        return Sums(total, signed + worst, hard + positive, squared + positive * positive, largest, per_constraint)
 
     def skipping(self, number: int) -> Change:
         """Return the change that closes an open round without feedback."""
@@ -229,6 +239,17 @@ def _checked(arrays: dict[str, Array], name: str, dtype: Any, shape: tuple[int, 
 def _require(holds: bool, otherwise: str) -> None:
     if not holds:
         raise ValueError(otherwise)
+
+
+def _are_finite(values: Iterable[Array]) -> bool:
+    """Return whether all numbers are finite. A finite square of a vector proves it in half the time."""
+    for value in values:
+        if type(value) is not np.ndarray:
+            if not math.isfinite(value):
+                return False
+        elif (value.ndim != 1 or not math.isfinite(value.dot(value))) and not np.isfinite(value).all():
+            return False
+    return True
 
 
 def _copied(value: Array) -> Array:

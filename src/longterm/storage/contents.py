@@ -10,6 +10,7 @@ import numpy as np
 from longterm.storage import schema as sql
 from longterm.storage.database import Database
 from longterm.storage.packing import MalformedError, unpack_checked
+from longterm.storage.small_copy import count_unwritten
 
 
 class StoredObject(NamedTuple):
@@ -54,7 +55,7 @@ def describe(url: str | PathLike[str]) -> list[StoredObject]:
     database = Database(url, "relaxed", create=False)
     try:
         found = []
-        for name, kind, _, changed, state, rounds in database.read(sql.OBJECTS):
+        for name, kind, version, changed, state, rounds in database.read(sql.OBJECTS):
             spent: list[float] | None = None
             held: list[float] | None = None
             if kind == "ledger":
@@ -64,6 +65,8 @@ def describe(url: str | PathLike[str]) -> list[StoredObject]:
                 spent, held = _money(state)
             count = sql.COUNT_HOLDS if kind == "ledger" else sql.COUNT_ROUNDS
             ((open_rounds,),) = database.read(count, name)
+            if kind.startswith("live ") and isinstance(state, bytes):
+                open_rounds -= count_unwritten(version, state)
             found.append(StoredObject(name, kind, rounds, open_rounds, spent, held, changed))
         return found
     finally:

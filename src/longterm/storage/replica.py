@@ -32,6 +32,8 @@ from longterm.storage.specification import difference, specification
 
 EPOCH_BITS = 48
 LONGEST_NAME = 200
+ATTEMPTS = 100
+"""A call that holds the lock of its object conflicts at most with rounds that others open at the same moment."""
 Metrics = dict[str, float | dict[str, float]]
 """Figures for monitoring by name; some are by budget, account or group."""
 
@@ -193,19 +195,20 @@ class Replica(Generic[C]):
         with guard.wait():
             guard.owner = threading.get_ident()
             try:
-                while True:
+                for _ in range(ATTEMPTS):
                     try:
                         with database.locked(self.name):
                             return work(database, *arguments)
                     except ConflictError:
                         continue
+                raise self._unwritable(database)
             finally:
                 guard.owner = 0
 
     def _transact_locked(self, database: Database, compute: Callable[..., R], *arguments: Any) -> R:
         """Read, compute and write while no other process changes the object."""
         is_known = True
-        while True:
+        for _ in range(ATTEMPTS):
             try:
                 with database.locked(self.name):
                     self._is_contended = self._read_object(database, is_known=is_known)
@@ -216,6 +219,12 @@ class Replica(Generic[C]):
             except ConflictError:
                 continue
             return change
+        raise self._unwritable(database)
+
+    def _unwritable(self, database: Database) -> DatabaseError:
+        """Return the error for rows that exist although the state says that they do not."""
+        what = f"the rows of {self.name!r} do not fit its state"
+        return DatabaseError(database.path, "corrupted", what, "Restore a backup")
 
     def _repair(self) -> None:
         """Bring the copy up to date after an interrupt."""

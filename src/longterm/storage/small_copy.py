@@ -2,8 +2,9 @@
 
 A subclass says how states and rounds are stored as bytes. A change opens a round, closes rounds, or both. One that
 leaves the state as it is inserts a row only. Another one also raises the version, by one for each round that it
-touches. The last `RECENT` rounds touched are stored behind the state, so that a replica that is not further behind
-drops those and reads only new rounds.
+touches. The last `RECENT` rounds touched are stored behind the state with their status, so that a replica that is not
+further behind drops those and reads only new rounds. The rows of closed rounds are written for up to `WRITE_EVERY` of
+them at once, so that most calls are one statement.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from longterm.errors import AlreadyToldError, SkippedTokenError, TokenError, UnknownTokenError
@@ -24,7 +25,7 @@ DONE, SKIPPED, EXPIRED = 1, 2, 3
 """The status of a closed round."""
 CLOSED_KEPT = 10_000
 RECENT = 64
-DELETE_EVERY = 32
+WRITE_EVERY = 32
 _RECENT_BYTES = 8 * RECENT
 
 S = TypeVar("S")
@@ -64,9 +65,12 @@ class RoundChange(NamedTuple, Generic[S, T]):
             given = self.number, sql.OPEN, epoch, opened, self.key, copy.encode_round(content), name, self.version
             written.append((sql.INSERT_ROUND, given))
         guarded = len(written)
-        parts = [self.closed[start : start + 500] for start in range(0, len(self.closed), 500)]
-        written += [sql.close_rounds(name, self.status, part) for part in parts]
-        if self.version // DELETE_EVERY != copy.version // DELETE_EVERY:
+        if self.version // WRITE_EVERY != copy.version // WRITE_EVERY:
+            closed = list(unwritten(copy.version, copy.recent)) + [(number, self.status) for number in self.closed]
+            for status in (DONE, SKIPPED, EXPIRED):
+                numbers = [number for number, found in closed if found == status]
+                parts = [numbers[start : start + 500] for start in range(0, len(numbers), 500)]
+                written += [sql.close_rounds(name, status, part) for part in parts]
             written.append((sql.DELETE_ROUNDS, (name, copy.asked - copy.closed_kept)))
         return written, guarded
 
@@ -151,21 +155,21 @@ class SmallCopy(ABC, Generic[S, T]):
     ) -> RoundChange[S, T]:
         """Return the change that opens a round after others have expired."""
         number, opened = self.asked + 1, OpenRound(content, epoch, time.time())
-        touched = expired if state is self.state else (*expired, number)
+        touched = [4 * one + EXPIRED for one in expired] + ([] if state is self.state else [4 * number + sql.OPEN])
         return RoundChange(state, *self._touching(touched), expired, EXPIRED, number, opened, key)
 
     def closing(self, number: int, state: S, status: int) -> RoundChange[S, T]:
         """Return the change that closes an open round."""
-        return RoundChange(state, *self._touching((number,)), (number,), status)
+        return RoundChange(state, *self._touching([4 * number + status]), (number,), status)
 
-    def _touching(self, numbers: tuple[int, ...]) -> tuple[int, array[int]]:
-        """Return the version and the recent rounds after a change of these rounds."""
-        if not numbers:
+    def _touching(self, touched: list[int]) -> tuple[int, array[int]]:
+        """Return the version and the recent rounds after a change of these rounds, each with its status."""
+        if not touched:
             return self.version, self.recent
         recent = self.recent[:]
-        for place, number in enumerate(numbers, self.version):
-            recent[place % RECENT] = number
-        return self.version + len(numbers), recent
+        for place, code in enumerate(touched, self.version):
+            recent[place % RECENT] = code
+        return self.version + len(touched), recent
 
     def repeated(self, key: str, database: Database | None, name: str) -> NoChange[T] | None:
         """Return the round that was opened with this key, if it is still known."""
@@ -187,6 +191,8 @@ class SmallCopy(ABC, Generic[S, T]):
         else:
             rows = database.rounds(sql.READ_ROUND, name, number)
             status = EXPIRED if not rows else rows[0].status if rows[0].epoch == epoch else None
+            if status == sql.OPEN:
+                status = dict(unwritten(self.version, self.recent)).get(number)
         raise self.refusal(number, status)
 
     def refusal(self, number: int, status: int | None) -> TokenError:
@@ -214,16 +220,34 @@ class SmallCopy(ABC, Generic[S, T]):
         new, recent = self.decode_state(state[:-_RECENT_BYTES]), array("q", state[-_RECENT_BYTES:])
         is_near = self.history is None and 0 <= version - self.version <= RECENT and self.asked <= asked
         rounds = dict(self.open) if is_near else {}
-        for place in range(self.version, version if is_near else 0):
-            rounds.pop(recent[place % RECENT], None)
         for row in database.rounds(sql.READ_ROUNDS, name, self.asked if is_near else 0, asked):
             rounds[row.number] = self._round(row)
+        for number, _ in touched(self.version if is_near else version, version, recent):
+            rounds.pop(number, None)
         self.require_rounds(new, rounds, asked)
         self.state, self.recent, self.open = new, recent, rounds
         self.version, self.asked, self.history = version, asked, None
 
     def _round(self, row: RoundRow) -> OpenRound[T]:
         return OpenRound(self.decode_round(row), row.epoch, row.opened)
+
+
+def touched(first: int, version: int, recent: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield the rounds that were closed since a version, with their status, and those that no row says yet."""
+    for place in range(min(first, version - version % WRITE_EVERY), version):
+        number, status = divmod(recent[place % RECENT], 4)
+        if status != sql.OPEN:
+            yield number, status
+
+
+def unwritten(version: int, recent: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield the closed rounds whose rows still say that they are open, with their status."""
+    return touched(version, version, recent)
+
+
+def count_unwritten(version: int, state: bytes) -> int:
+    """Return the number of rows that still say that a closed round is open."""
+    return len(dict(unwritten(version, array("q", state[-_RECENT_BYTES:]))))
 
 
 def _drop_oldest(items: dict[Any, Any], most: int) -> None:

@@ -114,15 +114,15 @@ MIXTURE_FIELDS = (
     Field("cap", 1),  # m, the largest loss per unit of radius so far
     Field("clipped_squares", 2),  # U, the sum of squares of the clipped losses per unit of radius
     Field("pivot", 1, signed=True),  # ν, which makes the shares add up to 1
-    Field("tolerance", 1),  # a block of rounds ends when a scale owes more than this per unit of radius
-    Field("tilt", -1, signed=True),  # relative change of Σ p_k s_k per unit that the smallest scale owes
+    Field("tolerance", 1),  # a block of rounds ends when pending losses exceed this per unit of radius
+    Field("tilt", -1, signed=True),  # relative change of Σ p_k s_k per pending unit of the smallest scale
     Field("radius", 0, length=WIDTH),  # R_k
     Field("inverse", 0, length=WIDTH),  # 1/R_k
     Field("prior", 0, signed=True, length=WIDTH),  # ln π_k
     Field("loss", 1, signed=True, length=WIDTH),  # Q_k, what scale k has been charged
     Field("share", 0, length=WIDTH),  # p_k
     Field("factor", -1, length=WIDTH),  # s_k
-    Field("owed", 1, signed=True, length=WIDTH),  # L_k, the losses since the last charge
+    Field("pending", 1, signed=True, length=WIDTH),  # L_k, the losses since the last charge
     Field("squares", 2, length=WIDTH),  # B_k, their squares
 )
 """A mixture of scales. A learner has two: that of the weights, and that of the intercept's residual."""

@@ -40,7 +40,7 @@ def inverse_rate(m):
 
 @ordered
 def add_losses(m, count, along, t):
-    """Add the losses ℓ_k = along · s_k of round t to what the scales owe, clipped at the largest before.
+    """Add the losses ℓ_k = along · s_k of round t to the pending losses, clipped at the largest before.
 
     Return b, the largest ℓ_k/R_k, and True if the block of rounds ends.
     """
@@ -49,25 +49,25 @@ def add_losses(m, count, along, t):
     most = 0.0
     for k in range(count):
         loss = clipped * m.factor[k]
-        owed = m.owed[k] + loss
-        m.owed[k] = owed
+        pending = m.pending[k] + loss
+        m.pending[k] = pending
         m.squares[k] += loss * loss
-        most = max(most, abs(owed) * m.inverse[k])
+        most = max(most, abs(pending) * m.inverse[k])
     return b, most > m.tolerance or b > m.cap or t % LONGEST_BLOCK == 0
 
 
 @exact
-def pay(m, count, b):
-    """Charge every scale what it owes. `b` is that of the block's last round."""
+def charge(m, count, b):
+    """Charge every scale its pending losses. `b` is that of the block's last round."""
     alpha, inverse = inverse_rate(m), m.inverse[count - 1]
     m.clipped_squares += m.squares[count - 1] * inverse * inverse
     m.cap = max(m.cap, b)
     for k in range(count):
         if alpha > 0.0:
             unit = alpha * m.radius[k]
-            relative, apart = m.owed[k] / unit, m.squares[k] / (unit * unit)
+            relative, apart = m.pending[k] / unit, m.squares[k] / (unit * unit)
             m.loss[k] += unit * (-math.log1p(-relative) - 0.5 * (relative * relative - apart))
-        m.owed[k] = m.squares[k] = 0.0
+        m.pending[k] = m.squares[k] = 0.0
 
 
 @exact
@@ -118,7 +118,7 @@ def set_shares(m, count, tolerance):
 def place(m, count, squares, pull, norm_2):
     """Place every leader, s_k = min(1/(√V/R_k + pull), R_k/‖w‖), with V and ‖w‖² given.
 
-    Return the factor of the mixture: Σ p_k s_k, tilted by what the smallest scale owes, and at most s_0.
+    Return the factor of the mixture: Σ p_k s_k, tilted by the pending losses of the smallest scale, and at most s_0.
     """
     if squares <= LEAST_SQUARES:
         return 0.0
@@ -128,5 +128,5 @@ def place(m, count, squares, pull, norm_2):
         factor = min(1.0 / (root * m.inverse[k] + pull), m.radius[k] * shortest)
         m.factor[k] = factor
         mean += m.share[k] * factor
-    tilted = 1.0 + m.tilt * m.owed[count - 1] * m.inverse[count - 1]
+    tilted = 1.0 + m.tilt * m.pending[count - 1] * m.inverse[count - 1]
     return min(mean * tilted, m.factor[0])

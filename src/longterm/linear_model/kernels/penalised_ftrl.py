@@ -240,8 +240,8 @@ def count_above(z, threshold):
     count = total = squares = 0.0
     for j in range(len(z)):
         above = 1.0 if abs(z[j]) > threshold else 0.0
-        kept = above * abs(z[j])
+        size = above * abs(z[j])
         count += above
-        total += kept
-        squares += kept * kept
+        total += size
+        squares += size * size
     return count, total, squares

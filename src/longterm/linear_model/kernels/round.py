@@ -12,7 +12,7 @@ from longterm.learners.multi_scale_hedge import BLOCK_TOLERANCE
 from longterm.linear_model.kernels.compile import helper
 from longterm.linear_model.kernels.layout import LOG_ODDS, MEAN, ONE, RESIDUAL_SCALES, WEIGHT_SCALES
 from longterm.linear_model.kernels.losses import value_and_slope
-from longterm.linear_model.kernels.mixture import add_losses, pay, place, set_priors, set_shares
+from longterm.linear_model.kernels.mixture import add_losses, charge, place, set_priors, set_shares
 
 REACH = 1.5
 """Margins of regression are clipped to this multiple of the largest distance of a target from the first one. With 2 the
@@ -97,7 +97,7 @@ def add_gradient(p, s, slope, length):
 
 @helper
 def charge_scales(p, s, weights, residual, dot, length, slope):
-    """Add the round to what the scales of both mixtures owe, and charge them if the block ends; `dot` is ⟨u, w⟩."""
+    """Add the round to the pending losses of both mixtures, and charge them if the block ends; `dot` is ⟨u, w⟩."""
     if p.scales == ONE:
         return
     if s.first_length == 0.0 and length > 0.0:  # the first row sets a typical size of x, 1/(4‖u‖)
@@ -109,10 +109,10 @@ def charge_scales(p, s, weights, residual, dot, length, slope):
         residual_b, residual_ends = add_losses(residual, RESIDUAL_SCALES, -slope * s.intercept_slope, s.round)
         ends = ends or residual_ends
     if ends:
-        pay(weights, WEIGHT_SCALES, b)
+        charge(weights, WEIGHT_SCALES, b)
         set_shares(weights, WEIGHT_SCALES, BLOCK_TOLERANCE)
         if p.residual_radius > 0.0:
-            pay(residual, RESIDUAL_SCALES, residual_b)
+            charge(residual, RESIDUAL_SCALES, residual_b)
             set_shares(residual, RESIDUAL_SCALES, RESIDUAL_TOLERANCE)
 
 

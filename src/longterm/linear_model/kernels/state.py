@@ -267,7 +267,7 @@ class KernelState:
         for name in ("active", "live", "entries"):
             self.scalars[name] = len(active)
 
-    def require_room(self) -> None:
+    def require_update_in_range(self) -> None:
         """Raise ValueError if numbers are so large that rescaled features could make them overflow."""
         mixture = self.mixture(WEIGHTS)
         numbers = [self.number(name) for name in (*RESCALED, "gradient_squares")]
