@@ -19,7 +19,7 @@ from longterm.losses import Linear, SquaredDistance
 from longterm.problems import doubly_stochastic, two_dimensional
 from longterm.problems.scenarios import switching_constraints
 from longterm.sets import Ball, Box, Set, Simplex
-from longterm.streams import RandomPermutations, Replay
+from longterm.streams import RandomCosts, RandomPermutations, Replay
 
 INTERVAL = Box([-1.0], [1.0])
 
@@ -147,6 +147,13 @@ def test_a_known_constraint_is_kept_from_the_start() -> None:
     np.testing.assert_allclose(learner.ask(learner.init((2,))), np.full((2, 16), 0.25), rtol=0, atol=1e-11)
     told_only = HedgedCuts.for_problem(problem, query=False)
     np.testing.assert_array_equal(told_only.ask(told_only.init()), np.zeros(16))
+
+
+def test_a_constraint_that_is_constant_on_the_set_is_not_cut() -> None:
+    """Σ x_i ≤ 1 on the simplex: its excess is rounding, and so is the part of its gradient parallel to the simplex."""
+    problem = Problem(Simplex(3), Linear(3), Affine([[1.0, 1.0, 1.0], [1.0, 0.0, 0.0]], [1.0, 0.5]))
+    trace = run(problem, HedgedCuts.for_problem(problem), RandomCosts(3), 300)
+    assert trace.state.limited == 0  # the number of rounds in which 30 cuts did not suffice
 
 
 def test_a_known_constraint_is_violated_less() -> None:

@@ -21,6 +21,7 @@ from longterm._arrays import (
     all_below_if_concrete,
     any_true,
     as_column,
+    as_float,
     clamp_to_divisor,
     dot,
     dots,
@@ -35,6 +36,8 @@ from longterm.sets import Set
 
 PARALLEL = 1e-9
 """Two normals are parallel if the squared sine of their angle is at most this."""
+NORMAL_TO_B = 1e-9
+"""A gradient is orthogonal to B if at most this share of its length is parallel to B."""
 
 
 class Cut(NamedTuple):
@@ -84,12 +87,26 @@ Cutter = Callable[[Array], Cut]
 """From points (K, ..., d) to their cuts."""
 
 
-def cut_by_one(x: Array, value: Array, normal: Array) -> Cutter:
-    """Return the cuts by one constraint linearised at x. The normal is parallel to B."""
-    offset, square = value - dots(normal, x), clamp_to_divisor(dots(normal, normal))
+def parallel_part(gradient: Array, over: Set) -> tuple[Array, Array, Array | float]:
+    """Return the part u of a gradient that is parallel to B = `over`, ‖u‖², and 1, or 0 where u is rounding only.
+
+    Where the gradient is orthogonal to B, as that of Σ_i x_i on a simplex, the constraint has one value on all of B.
+    Points of B are then not moved: the direction of u is arbitrary.
+    """
+    u = over.tangent(gradient)
+    square = dots(u, u)
+    if u is gradient:
+        return u, square, 1.0
+    return u, square, as_float(square > NORMAL_TO_B**2 * dots(gradient, gradient), gradient)
+
+
+def cut_by_one(x: Array, value: Array, gradient: Array, over: Set) -> Cutter:
+    """Return the cuts by one constraint linearised at x, for points of B = `over`."""
+    normal, square, moves = parallel_part(gradient, over)
+    offset, square = value - dots(normal, x), clamp_to_divisor(square)
 
     def cut(y: Array) -> Cut:
-        return Cut(namespace(x).maximum(offset + dots(y, normal), 0.0), normal, square)
+        return Cut(moves * namespace(x).maximum(offset + dots(y, normal), 0.0), normal, square)
 
     return cut
 
@@ -102,8 +119,8 @@ def cut_jointly(
 
     def cut(y: Array) -> Cut:
         broken = xp.maximum(values + pushforward(y - x), 0.0)
-        normal = over.tangent(pullback(broken))
-        return Cut(dot(broken, broken), normal, xp.maximum(dot(normal, normal), least))
+        normal, square, moves = parallel_part(pullback(broken), over)
+        return Cut(moves * dot(broken, broken), normal, xp.maximum(square, least))
 
     return cut
 
@@ -113,9 +130,9 @@ def cut_by_affine(constraint: Constraint, x: Array, over: Set) -> Cutter:
     xp, least = namespace(x), least_divisor(x)
 
     def cut(y: Array) -> Cut:
-        excess, normal = constraint.squared_excess(y)
-        normal = over.tangent(normal)
-        return Cut(excess, normal, xp.maximum(dot(normal, normal), least))
+        excess, gradient = constraint.squared_excess(y)
+        normal, square, moves = parallel_part(gradient, over)
+        return Cut(moves * excess, normal, xp.maximum(square, least))
 
     return cut
 
@@ -154,10 +171,10 @@ def remember(rows: Array, x: Array, value: Array, normal: Array) -> Array:
 def cut_point(constraint: Constraint, over: Set, x: FloatArray, most: int) -> FloatArray:
     """Cut one point by a fixed g, linearised where the point is, until it satisfies g; at most `most` times."""
     for _ in range(most):
-        excess, normal = constraint.squared_excess(x)
-        normal = over.tangent(normal)
-        square = max(float(normal @ normal), np.finfo(np.float64).tiny)
-        if excess**2 <= square * (ROUNDING * over.diameter) ** 2:
+        excess, gradient = constraint.squared_excess(x)
+        normal, square, moves = parallel_part(gradient, over)
+        square = max(float(square), np.finfo(np.float64).tiny)
+        if not moves or excess**2 <= square * (ROUNDING * over.diameter) ** 2:
             break
         x = over.project(x - excess / square * normal)
     return x

@@ -60,6 +60,7 @@ from longterm.learners.cuts import (
     cut_point,
     cut_times,
     cut_until,
+    parallel_part,
     remember,
 )
 from longterm.learners.experts import experts_first, experts_last, mixture, weighted_mean
@@ -387,7 +388,8 @@ class HedgedCuts(Learner[HedgedCutsState]):
         if self.known is None:
             y = cut_times(y, cutter, over, self.cuts)
             if self.remembered:
-                rows = remember(rows, x, feedback.constraint, over.tangent(feedback.constraint_gradient))
+                normal, _, moves = parallel_part(feedback.constraint_gradient, over)
+                rows = remember(rows, x, moves * feedback.constraint, normal)
                 again = cut_by_rows(rows)
                 mean = partial(weighted_mean, weights)
                 y, unfinished = cut_until(y, again, lambda _: again, mean, tolerance, over, MOST_CUTS)
@@ -447,7 +449,7 @@ class HedgedCuts(Learner[HedgedCutsState]):
             value = feedback.constraint
             if totals.shape[-1]:
                 value = self.relax(value[..., None], totals)[..., 0]
-            return cut_by_one(x, value, self.enclosing_set.tangent(feedback.constraint_gradient))
+            return cut_by_one(x, value, feedback.constraint_gradient, self.enclosing_set)
         if self._cuts_each_point:
             return cut_by_affine(self.known, x, self.enclosing_set)  # type: ignore[arg-type]
         values, pullback, pushforward = feedback.constraint_values, feedback.pullback, feedback.pushforward
