@@ -8,7 +8,7 @@ import random
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -76,7 +76,6 @@ class Database:
         self._durability = durability
         self._create = create
         self._connection: Any = None
-        self._pipeline: Any = None
         self._inode: tuple[int, int] | None = None
         self._checked = -math.inf
         self._is_closed = False
@@ -278,11 +277,9 @@ class Database:
 
     def write_locked(self, statements: Sequence[Statement], guarded: int = 0) -> None:
         """Execute statements inside a transaction. The first `guarded` ones must change one row each."""
-        cursors = [self._execute(sql, arguments) for sql, arguments in statements]
-        if guarded and self._pipeline is not None:
-            self._pipeline.sync()
-        if any(cursor.rowcount != 1 for cursor in cursors[:guarded]):
-            raise ConflictError
+        for place, (sql, arguments) in enumerate(statements):
+            if self._execute(sql, arguments).rowcount != 1 and place < guarded:
+                raise ConflictError
 
     def _execute(self, sql: str, arguments: Sequence[Any]) -> Any:
         connection = self._connection or self.connection
@@ -308,13 +305,11 @@ class Database:
 
     @contextmanager
     def _transaction(self, begin: str = "") -> Iterator[None]:
-        """Begin and commit. Statements to PostgreSQL are sent without waiting, until a result is read."""
         self.rollback()
+        self._execute(begin or ("BEGIN" if self.is_postgres else "BEGIN IMMEDIATE"), ())
         try:
-            with self.connection.pipeline() if self.is_postgres else nullcontext() as self._pipeline:
-                self._execute(begin or ("BEGIN" if self.is_postgres else "BEGIN IMMEDIATE"), ())
-                yield
-                self._execute("COMMIT", ())
+            yield
+            self._execute("COMMIT", ())
         except BaseException:
             self.rollback()
             raise
@@ -327,7 +322,7 @@ class Database:
         if not self.is_postgres:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
-        elif connection.closed or connection.broken or connection.pgconn.pipeline_status:
+        elif connection.closed or connection.broken:
             self.disconnect()
         elif connection.info.transaction_status != 0:
             connection.execute("ROLLBACK")

@@ -122,8 +122,6 @@ class Replica(Generic[C]):
         """True if calls change other objects of the database as well, so that all their work is in a transaction."""
         self._unfinished: Change | None = None
         """A change that is being applied without a database."""
-        self._is_contended = False
-        """True if another process had written before the last call, so that the next one locks the object first."""
         _REPLICAS.add(self)
 
     def attach(self, url: str | PathLike[str], name: str, durability: Durability) -> None:
@@ -159,7 +157,7 @@ class Replica(Generic[C]):
                     return change
                 computed = None
                 try:
-                    if not (self.changes_others):
+                    if not self.changes_others:
                         computed = compute(*arguments)
                 except LongtermError:
                     if self._is_current(database):
@@ -211,7 +209,7 @@ class Replica(Generic[C]):
         for _ in range(ATTEMPTS):
             try:
                 with database.locked(self.name):
-                    self._is_contended = self._read_object(database, is_known=is_known)
+                    self._read_object(database, is_known=is_known)
                     is_known = False  # after a conflict the copy may hold what was not written
                     change = compute(*arguments)
                     self._is_stale = True
@@ -244,14 +242,14 @@ class Replica(Generic[C]):
         with database.snapshot():
             self._read_object(database)
 
-    def _read_object(self, database: Database, *, is_known: bool = False) -> bool:
-        """Read the state, inside a transaction. Return False if the copy is known and nothing has changed since."""
+    def _read_object(self, database: Database, *, is_known: bool = False) -> None:
+        """Read the state, inside a transaction, unless the copy is known and nothing has changed since."""
         rows = database.read(sql.READ_OBJECT, self.name)
         if not rows:
             raise DatabaseError(database.path, "missing", f"it has no object {self.name!r} any more", "Open it again")
         kind, stored, version, state, asked = rows[0]
         if is_known and (version, asked) == (self.copy.version, self.copy.asked):
-            return False
+            return
         if kind != self.copy.kind:
             remedy = "Give this object another name"
             raise DatabaseError(database.path, "foreign", f"{self.name!r} is a {kind!r:.40}", remedy)
@@ -268,7 +266,6 @@ class Replica(Generic[C]):
             remedy = "Use the hyper-parameters that it was created with, or another name"
             raise DatabaseError(database.path, "another learner", differs, remedy)
         self._is_stale = False
-        return True
 
     def hold_for_fork(self) -> bool:
         """Wait for calls in other threads and close the connection. Return whether the lock was acquired."""
