@@ -102,6 +102,7 @@ from longterm.problems import (
 )
 from longterm.sets import Ball, Box, Product, RowStochastic, Set, Simplex
 from longterm.streams import (
+    Block,
     NoisyTargets,
     PairwiseSigns,
     RandomCosts,
@@ -116,6 +117,15 @@ from longterm.streams import (
 from longterm.theory.schedules import ConstantSchedule, ConvexSchedule, CustomSchedule
 
 D = 6  # every set of the zoo has six coordinates, so that any loss and constraint fits any set
+
+
+class MixedPermutations(Stream):
+    """Random means of two 3 × 3 permutation matrices."""
+
+    def draw(self, seed: int, start: int, stop: int) -> Block:
+        one, other = (RandomPermutations(3).draw(seed + shift, start, stop).loss[0] for shift in (0, 1000))
+        weights = np.stack([np.random.default_rng([seed, t]).random(1) for t in range(start, stop)])
+        return Block((weights * one + (1 - weights) * other,))
 
 
 def sets() -> dict[str, Set]:
@@ -228,7 +238,8 @@ def problems() -> dict[str, tuple[Problem, Stream]]:
     return {
         "two-dimensional": (two_dimensional(), Replay([np.tile([[1.0, 0.0], [0.0, 1.0]], (150, 1))])),
         "doubly stochastic": (doubly_stochastic(4), RandomPermutations(4)),
-        "doubly stochastic in rows": (doubly_stochastic(3, enclosing="rows"), RandomPermutations(3)),
+        # No permutations here: with them entries of x are equal, and rounding decides which constraint is the largest.
+        "doubly stochastic in rows": (doubly_stochastic(3, enclosing="rows"), MixedPermutations()),
         "correlation": (covariance(5), PairwiseSigns(5)),
         # Three rows: with more, small eigenvalues meet, and which of two eigenvectors is played is up to rounding.
         "covariance": (covariance(3, unit_diagonal=False), PairwiseSigns(3)),
@@ -493,12 +504,20 @@ def interior(problem: Problem) -> SlaterPoint | None:
 
 
 @cache
+CHAOTIC = {
+    f"doubly stochastic in rows / {rule}"
+    for rule in ("latest cut", "optimistic COCO", "tracked penalty, ader", "tracked penalty, strongly adaptive")
+}
+"""Rules that follow the largest g_j where two of them meet: one step agrees to 1e-15, a whole run by chance only."""
+
+
 def games() -> dict[str, tuple[Problem, Stream, Learner[Any]]]:
-    """Every problem × every learner that can play it."""
+    """Every problem × every learner that can play it, but for runs that rounding decides."""
     return {
-        f"{name} / {rule}": (problem, stream, learner)
+        game: (problem, stream, learner)
         for name, (problem, stream) in problems().items()
         for rule, learner in learners(problem).items()
+        if (game := f"{name} / {rule}") not in CHAOTIC
     }
 
 

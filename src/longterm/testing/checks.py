@@ -135,14 +135,16 @@ def strict_arrays_agree(problem: Problem, learner: Learner[Any], stream: Stream)
 
 
 def engines_agree(problem: Problem, learner: Learner[Any], stream: Stream) -> None:
-    """Assert that the JAX engine gives the same run."""
+    """Assert that the JAX engine gives the same run, in three parts that start from the same states."""
     if find_spec("jax") is None:
         return
-    record = [1, 2, 17, 64, 65, 100, 119]
-    reference = run(problem, learner, stream, 120, seeds=range(2), record=record)
-    compiled = run(problem, learner, stream, 120, seeds=range(2), record=record, engine="jax")
-    assert_same_trace(compiled, reference, atol=TOLERANCE, rtol=TOLERANCE)
-    assert all(isinstance(field, (np.ndarray, np.generic)) for field in state_leaves(compiled.state).values())
+    reference: Trace | None = None
+    for last in (40, 80, 120):  # from the same state each time: small differences may grow from round to round
+        options: dict[str, Any] = {"seeds": range(2), "record": [last - 39, last - 20, last], "resume": reference}
+        compiled = run(problem, learner, stream, last, engine="jax", **options)
+        reference = run(problem, learner, stream, last, **options)
+        assert_same_trace(compiled, reference, atol=TOLERANCE, rtol=TOLERANCE)
+        assert all(isinstance(field, (np.ndarray, np.generic)) for field in state_leaves(compiled.state).values())
 
 
 CHECKS: tuple[Check, ...] = (
