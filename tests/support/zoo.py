@@ -503,7 +503,6 @@ def interior(problem: Problem) -> SlaterPoint | None:
         return None
 
 
-@cache
 CHAOTIC = {
     f"doubly stochastic in rows / {rule}"
     for rule in ("latest cut", "optimistic COCO", "tracked penalty, ader", "tracked penalty, strongly adaptive")
@@ -511,6 +510,7 @@ CHAOTIC = {
 """Rules that follow the largest g_j where two of them meet: one step agrees to 1e-15, a whole run by chance only."""
 
 
+@cache
 def games() -> dict[str, tuple[Problem, Stream, Learner[Any]]]:
     """Every problem × every learner that can play it, but for runs that rounding decides."""
     return {
