@@ -75,16 +75,17 @@ class RoundChange(NamedTuple, Generic[S, T]):
         return written, guarded
 
     def apply(self, copy: SmallCopy[S, T]) -> None:
-        """Apply it to a copy."""
-        copy.state, copy.version, copy.recent = self.state, self.version, self.recent
+        """Apply it to a copy: the rounds first, then the version and the count from which a stale copy is read again."""
         history = copy.history
         for number in self.closed:
             if history is not None and number in copy.open:
                 history[number] = copy.open[number].epoch, self.status
             copy.open.pop(number, None)
         if self.number:
-            copy.asked = self.number
             copy.open[self.number] = self.round
+        copy.state, copy.version, copy.recent = self.state, self.version, self.recent
+        if self.number:
+            copy.asked = self.number
             if history is not None and self.key is not None:
                 copy.keys[self.key] = self.number, self.round
         if history is not None:
