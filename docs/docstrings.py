@@ -1,6 +1,6 @@
 """Check the docstrings of the public names with numpydoc: python docs/docstrings.py (part of make lint).
 
-A public name stands in `__all__` of a room. It says what each parameter is, with a type, and what it returns; its
+A public name stands in `__all__` of a subpackage. It says what each parameter is, with a type, and what it returns; its
 doctest stands under `Examples`. Nothing in the package has a docstring of a letter or two.
 """
 
@@ -26,8 +26,8 @@ SHORTEST = 6
 
 def public_names() -> dict[str, Any]:
     """Classes and functions of the package by the path of their definition."""
-    rooms = [longterm, *(import_module(f"longterm.{room}") for room in longterm._SUBPACKAGES)]
-    listed = [getattr(room, name) for room in rooms for name in getattr(room, "__all__", ())]
+    modules = [longterm, *(import_module(f"longterm.{name}") for name in longterm._SUBPACKAGES)]
+    listed = [getattr(module, name) for module in modules for name in getattr(module, "__all__", ())]
     ours = [thing for thing in listed if callable(thing) and str(thing.__module__).startswith("longterm")]
     return {f"{thing.__module__}.{thing.__qualname__}": thing for thing in ours}
 
