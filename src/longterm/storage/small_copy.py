@@ -75,7 +75,7 @@ class RoundChange(NamedTuple, Generic[S, T]):
         return written, guarded
 
     def apply(self, copy: SmallCopy[S, T]) -> None:
-        """Apply it to a copy: the rounds first, then the version and the count from which a stale copy is read again."""
+        """Apply it to a copy: first the rounds, then the version and the count that a stale copy is read from."""
         history = copy.history
         for number in self.closed:
             if history is not None and number in copy.open:
