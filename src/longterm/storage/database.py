@@ -306,12 +306,15 @@ class Database:
     @contextmanager
     def _transaction(self, begin: str = "") -> Iterator[None]:
         self.rollback()
-        self._execute(begin or ("BEGIN" if self.is_postgres else "BEGIN IMMEDIATE"), ())
-        try:
+        try:  # an interrupt after BEGIN ends the transaction too: it may keep other processes out
+            self._execute(begin or ("BEGIN" if self.is_postgres else "BEGIN IMMEDIATE"), ())
             yield
             self._execute("COMMIT", ())
         except BaseException:
-            self.rollback()
+            try:
+                self.rollback()
+            finally:  # in case an interrupt stopped the first one
+                self.rollback()
             raise
 
     def rollback(self) -> None:
