@@ -169,11 +169,12 @@ class Database:
             connection = psycopg.connect(self._url, autocommit=True)
             connection.execute(f"SET synchronous_commit = {'on' if self._durability == 'commit' else 'off'}")
             connection.execute(f"SET lock_timeout = '{BUSY_SECONDS:.0f}s'")
-            exists = "SELECT to_regclass('longterm_keys')"
-            if connection.execute(exists).fetchone() == (None,):
+            # Not to_regclass, which may answer from a cache although another process has made the tables since.
+            exists = "SELECT 1 FROM pg_class WHERE relname = 'longterm_keys' AND pg_table_is_visible(oid)"
+            if connection.execute(exists).fetchone() is None:
                 with connection.transaction():
                     connection.execute("SELECT pg_advisory_xact_lock(7161254310952)")  # one process makes the tables
-                    if connection.execute(exists).fetchone() == (None,):
+                    if connection.execute(exists).fetchone() is None:
                         for statement in (*_schema(_POSTGRES_TYPES), _SET_VERSION):
                             connection.execute(statement)
             self._require_version(connection.execute("SELECT version FROM longterm_schema").fetchall())
