@@ -248,3 +248,27 @@ def test_a_damaged_round_with_a_key_is_refused(tmp_path):
         connection.close()
         assert reason(lambda: live.ask(key="a")) == "corrupted"
         assert live.ask().number == 2
+
+
+@pytest.mark.parametrize("content", [b"x", bytes(1), b"x" * 511, bytes(600), b"x" * 5000])
+def test_a_file_that_is_no_database_is_left_alone(tmp_path, content):
+    path = tmp_path / "service.db"
+    path.write_bytes(content)
+    assert reason(lambda: start(tmp_path)) == "foreign"
+    assert path.read_bytes() == content
+
+
+def test_a_second_connection_of_a_process_keeps_the_locks_of_the_first(tmp_path):
+    """Without them, another process that closes its connection deletes the log that this one writes to."""
+    path = tmp_path / "service.db"
+    code = "import sys; from longterm.storage.contents import describe; print(describe(sys.argv[1])[0].rounds)"
+
+    def seen_by_another():
+        return int(subprocess.run([sys.executable, "-c", code, path], check=True, capture_output=True).stdout)
+
+    with start(tmp_path) as live:
+        live.ask()
+        describe(path)
+        assert seen_by_another() == 1
+        live.ask()
+        assert seen_by_another() == 2

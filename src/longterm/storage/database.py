@@ -29,7 +29,8 @@ MOVED_SECONDS = 0.001
 CHECKPOINT_PAGES = 4000
 """Pages after which SQLite copies its log into the database: 16 MB, which are read in 10 ms after a crash."""
 
-_MAGIC = b"SQLite format 3\0"
+SMALLEST_BYTES = 512
+"""The least size of a database that is not empty. SQLite itself refuses larger files that are none."""
 _SQLITE_TYPES = {"bytes": "BLOB", "clustered": " WITHOUT ROWID"}
 _POSTGRES_TYPES = {"bytes": "BYTEA", "clustered": ""}
 
@@ -125,9 +126,9 @@ class Database:
         if self.path.exists():
             if not self.path.is_file():
                 raise DatabaseError(self.path, "foreign", "it is a folder or a device", "Give a file")
-            with self.path.open("rb") as file:
-                if file.read(len(_MAGIC)) not in (b"", _MAGIC):
-                    raise DatabaseError(self.path, "foreign", "it is no SQLite database", "Give another file")
+            # The file is never opened here: closing it would end the locks of this process's other connections.
+            if 0 < self.path.stat().st_size < SMALLEST_BYTES:
+                raise DatabaseError(self.path, "foreign", "it is no SQLite database", "Give another file")
         connection = None
         try:
             connection = sqlite3.connect(
