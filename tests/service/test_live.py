@@ -339,3 +339,12 @@ def test_a_function_given_to_tell_may_use_the_learner():
     with pytest.raises(AlreadyToldError):
         learner.tell(token, loss=loss, constraint=lambda x: (0.0, np.zeros(2)))
     assert learner.state.told == 1
+
+
+def test_a_key_is_forgotten_with_its_round_although_few_keys_are_used():
+    live = LiveLearner(AOGD.for_problem(PROBLEM, steps="strongly convex", beta=0.5), expire_after=3)
+    assert [live.ask(key).number for key in ("a", None, None, "a")] == [1, 2, 3, 1]
+    for _ in range(2):
+        live.ask()
+    assert live.ask("a").number == 6
+    assert live.ask("a").number == 6

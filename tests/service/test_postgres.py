@@ -2,6 +2,8 @@
 
 import multiprocessing
 import secrets
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -145,3 +147,21 @@ def test_choosers_of_several_processes_share_an_account(server):
         spent = ledger.balance("team").spent
         assert 200 < spent <= 300  # 80 requests would cost 800
         assert ledger.balance("all") == Balance(1000, spent, 0)
+
+
+@pytest.mark.slow
+def test_processes_that_start_together_make_the_tables_once(server):
+    import psycopg
+
+    def begin(url):
+        together.wait()
+        with start(url, "learner") as live:
+            return live.ask().number
+
+    together = threading.Barrier(4)
+    for schema in (f"test_{secrets.token_hex(8)}" for _ in range(5)):
+        with psycopg.connect(server, autocommit=True) as connection:
+            connection.execute(f"CREATE SCHEMA {schema}")
+        url = f"{server}{'&' if '?' in server else '?'}options=-csearch_path%3D{schema}"
+        with ThreadPoolExecutor(4) as pool:
+            assert sorted(pool.map(begin, [url] * 4)) == [1, 2, 3, 4]

@@ -224,3 +224,51 @@ def test_a_database_with_a_pacer_and_intervals_is_described(tmp_path):
         pacer.bid(4.0)
         intervals.ask(3.0)
     assert [(one.kind, one.open) for one in describe(path)] == [("live intervals", 1), ("live pacer", 1)]
+
+
+@pytest.mark.parametrize("asked", [31, 32, 33, 40])
+def test_rounds_that_expire_together_are_counted_once(tmp_path, asked):
+    """Of rounds that one ask closes, the rows of some are written in the same change that `recent` still names."""
+    path = tmp_path / "service.db"
+    with LiveLearner.open(path, learner(), PROBLEM, max_age=100.0) as live:
+        for _ in range(asked):
+            live.ask()
+        rounds = live._replica.copy.open
+        rounds |= {number: rounds[number]._replace(opened=0.0) for number in range(1, asked)}
+        live.ask()
+        assert live.state.expired == asked - 1
+    assert [one.open for one in describe(path)] == [2]
+
+
+def test_a_damaged_round_with_a_key_is_refused(tmp_path):
+    with start(tmp_path) as live:
+        live.tell(live.ask(key="a"), loss_parameters=TARGET)
+        with sqlite3.connect(tmp_path / "service.db") as connection:
+            connection.execute("UPDATE longterm_rounds SET content = x'00'")
+        connection.close()
+        assert reason(lambda: live.ask(key="a")) == "corrupted"
+        assert live.ask().number == 2
+
+
+@pytest.mark.parametrize("content", [b"x", bytes(1), b"x" * 511, bytes(600), b"x" * 5000])
+def test_a_file_that_is_no_database_is_left_alone(tmp_path, content):
+    path = tmp_path / "service.db"
+    path.write_bytes(content)
+    assert reason(lambda: start(tmp_path)) == "foreign"
+    assert path.read_bytes() == content
+
+
+def test_a_second_connection_of_a_process_keeps_the_locks_of_the_first(tmp_path):
+    """Without them, another process that closes its connection deletes the log that this one writes to."""
+    path = tmp_path / "service.db"
+    code = "import sys; from longterm.storage.contents import describe; print(describe(sys.argv[1])[0].rounds)"
+
+    def seen_by_another():
+        return int(subprocess.run([sys.executable, "-c", code, path], check=True, capture_output=True).stdout)
+
+    with start(tmp_path) as live:
+        live.ask()
+        describe(path)
+        assert seen_by_another() == 1
+        live.ask()
+        assert seen_by_another() == 2

@@ -10,7 +10,7 @@ import numpy as np
 from longterm.storage import schema as sql
 from longterm.storage.database import Database
 from longterm.storage.packing import MalformedError, unpack_checked
-from longterm.storage.small_copy import count_unwritten
+from longterm.storage.small_copy import count_open
 
 
 class StoredObject(NamedTuple):
@@ -61,12 +61,13 @@ def describe(url: str | PathLike[str]) -> list[StoredObject]:
             if kind == "ledger":
                 rows = database.read(sql.READ_MONEY, name)
                 spent, held = (list(column) for column in zip(*rows, strict=True)) if rows else ([], [])
-            elif kind == "chooser":
+                ((open_rounds,),) = database.read(sql.COUNT_HOLDS, name)
+            else:
+                numbers = {number for (number,) in database.read(sql.OPEN_ROUNDS, name)}
+                is_small = kind.startswith("live ") and isinstance(state, bytes)
+                open_rounds = count_open(version, state, numbers) if is_small else len(numbers)
+            if kind == "chooser":
                 spent, held = _money(state)
-            count = sql.COUNT_HOLDS if kind == "ledger" else sql.COUNT_ROUNDS
-            ((open_rounds,),) = database.read(count, name)
-            if kind.startswith("live ") and isinstance(state, bytes):
-                open_rounds -= count_unwritten(version, state)
             found.append(StoredObject(name, kind, rounds, open_rounds, spent, held, changed))
         return found
     finally:

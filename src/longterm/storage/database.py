@@ -29,7 +29,8 @@ MOVED_SECONDS = 0.001
 CHECKPOINT_PAGES = 4000
 """Pages after which SQLite copies its log into the database: 16 MB, which are read in 10 ms after a crash."""
 
-_MAGIC = b"SQLite format 3\0"
+SMALLEST_BYTES = 512
+"""The least size of a database that is not empty. SQLite itself refuses larger files that are none."""
 _SQLITE_TYPES = {"bytes": "BLOB", "clustered": " WITHOUT ROWID"}
 _POSTGRES_TYPES = {"bytes": "BYTEA", "clustered": ""}
 
@@ -125,9 +126,9 @@ class Database:
         if self.path.exists():
             if not self.path.is_file():
                 raise DatabaseError(self.path, "foreign", "it is a folder or a device", "Give a file")
-            with self.path.open("rb") as file:
-                if file.read(len(_MAGIC)) not in (b"", _MAGIC):
-                    raise DatabaseError(self.path, "foreign", "it is no SQLite database", "Give another file")
+            # The file is never opened here: closing it would end the locks of this process's other connections.
+            if 0 < self.path.stat().st_size < SMALLEST_BYTES:
+                raise DatabaseError(self.path, "foreign", "it is no SQLite database", "Give another file")
         connection = None
         try:
             connection = sqlite3.connect(
@@ -169,11 +170,12 @@ class Database:
             connection = psycopg.connect(self._url, autocommit=True)
             connection.execute(f"SET synchronous_commit = {'on' if self._durability == 'commit' else 'off'}")
             connection.execute(f"SET lock_timeout = '{BUSY_SECONDS:.0f}s'")
-            exists = "SELECT to_regclass('longterm_keys')"
-            if connection.execute(exists).fetchone() == (None,):
+            # Not to_regclass, which may answer from a cache although another process has made the tables since.
+            exists = "SELECT 1 FROM pg_class WHERE relname = 'longterm_keys' AND pg_table_is_visible(oid)"
+            if connection.execute(exists).fetchone() is None:
                 with connection.transaction():
                     connection.execute("SELECT pg_advisory_xact_lock(7161254310952)")  # one process makes the tables
-                    if connection.execute(exists).fetchone() == (None,):
+                    if connection.execute(exists).fetchone() is None:
                         for statement in (*_schema(_POSTGRES_TYPES), _SET_VERSION):
                             connection.execute(statement)
             self._require_version(connection.execute("SELECT version FROM longterm_schema").fetchall())
@@ -306,12 +308,15 @@ class Database:
     @contextmanager
     def _transaction(self, begin: str = "") -> Iterator[None]:
         self.rollback()
-        self._execute(begin or ("BEGIN" if self.is_postgres else "BEGIN IMMEDIATE"), ())
-        try:
+        try:  # an interrupt after BEGIN ends the transaction too: it may keep other processes out
+            self._execute(begin or ("BEGIN" if self.is_postgres else "BEGIN IMMEDIATE"), ())
             yield
             self._execute("COMMIT", ())
         except BaseException:
-            self.rollback()
+            try:
+                self.rollback()
+            finally:  # in case an interrupt stopped the first one
+                self.rollback()
             raise
 
     def rollback(self) -> None:

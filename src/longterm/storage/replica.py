@@ -212,7 +212,6 @@ class Replica(Generic[C]):
                     self._read_object(database, is_known=is_known)
                     is_known = False  # after a conflict the copy may hold what was not written
                     change = compute(*arguments)
-                    self._is_stale = True
                     database.write_locked(*change.statements(self.copy, self.name, time.time()))
             except ConflictError:
                 continue
@@ -239,8 +238,10 @@ class Replica(Generic[C]):
         return bool(rows) and tuple(rows[0]) == (self.copy.version, self.copy.asked)
 
     def _read(self, database: Database) -> None:
+        self._is_stale = True
         with database.snapshot():
             self._read_object(database)
+        self._is_stale = False
 
     def _read_object(self, database: Database, *, is_known: bool = False) -> None:
         """Read the state, inside a transaction, unless the copy is known and nothing has changed since."""
@@ -265,7 +266,6 @@ class Replica(Generic[C]):
         if differs is not None:
             remedy = "Use the hyper-parameters that it was created with, or another name"
             raise DatabaseError(database.path, "another learner", differs, remedy)
-        self._is_stale = False
 
     def hold_for_fork(self) -> bool:
         """Wait for calls in other threads and close the connection. Return whether the lock was acquired."""

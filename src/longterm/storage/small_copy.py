@@ -15,7 +15,7 @@ from array import array
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
-from longterm.errors import AlreadyToldError, SkippedTokenError, TokenError, UnknownTokenError
+from longterm.errors import AlreadyToldError, DatabaseError, SkippedTokenError, TokenError, UnknownTokenError
 from longterm.storage import schema as sql
 from longterm.storage.database import Database, RoundRow
 from longterm.storage.packing import LARGEST_COUNT
@@ -90,8 +90,10 @@ class RoundChange(NamedTuple, Generic[S, T]):
                 copy.keys[self.key] = self.number, self.round
         if history is not None:
             history.pop(copy.asked - copy.closed_kept, None)
-            _drop_oldest(history, copy.closed_kept)
-            _drop_oldest(copy.keys, copy.closed_kept)
+            while len(history) > copy.closed_kept:
+                history.pop(next(iter(history)), None)
+            while copy.keys and next(iter(copy.keys.values()))[0] <= copy.asked - copy.closed_kept:
+                copy.keys.pop(next(iter(copy.keys)), None)
 
 
 class NoChange(NamedTuple, Generic[T]):
@@ -177,7 +179,11 @@ class SmallCopy(ABC, Generic[S, T]):
         if database is None:
             return NoChange(*self.keys[key]) if key in self.keys else None
         rows = database.rounds(sql.READ_KEY, name, key)
-        return NoChange(rows[0].number, self._round(rows[0])) if rows else None
+        try:
+            return NoChange(rows[0].number, self._round(rows[0])) if rows else None
+        except (ValueError, LookupError, TypeError, ArithmeticError) as error:
+            what = f"the round with the key {key!r} makes no sense: {error}"
+            raise DatabaseError(database.path, "corrupted", what, "Restore a backup") from None
 
     def require_open(self, number: int, epoch: int, database: Database | None, name: str) -> OpenRound[T]:
         """Return the open round with this number and epoch. Raise a TokenError that says why there is none."""
@@ -227,7 +233,7 @@ class SmallCopy(ABC, Generic[S, T]):
             rounds.pop(number, None)
         self.require_rounds(new, rounds, asked)
         self.state, self.recent, self.open = new, recent, rounds
-        self.version, self.asked, self.history = version, asked, None
+        self.asked, self.version, self.history = asked, version, None  # an old version refuses every write
 
     def _round(self, row: RoundRow) -> OpenRound[T]:
         return OpenRound(self.decode_round(row), row.epoch, row.opened)
@@ -246,11 +252,6 @@ def unwritten(version: int, recent: Sequence[int]) -> Iterator[tuple[int, int]]:
     return touched(version, version, recent)
 
 
-def count_unwritten(version: int, state: bytes) -> int:
-    """Return the number of rows that still say that a closed round is open."""
-    return len(dict(unwritten(version, array("q", state[-_RECENT_BYTES:]))))
-
-
-def _drop_oldest(items: dict[Any, Any], most: int) -> None:
-    while len(items) > most:
-        items.pop(next(iter(items)), None)
+def count_open(version: int, state: bytes, numbers: set[int]) -> int:
+    """Return how many of the rounds whose rows say that they are open are so."""
+    return len(numbers.difference(dict(unwritten(version, array("q", state[-_RECENT_BYTES:])))))
