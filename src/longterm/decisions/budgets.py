@@ -230,6 +230,14 @@ class BudgetSet:
         offsets, slopes = self._lines
         return offsets + slopes * requests if self.has_ceiling else offsets
 
+    def plan(self, requests: int) -> FloatArray:
+        """Return what an even spender has spent after so many requests, shape (m,)."""
+        shares = [
+            1.0 if isinstance(budget, Ceiling) or self.horizon is None else min(requests / self.horizon, 1.0)
+            for budget in self.budgets
+        ]
+        return np.asarray(self.limit(requests) * shares * (requests > 0))
+
     @cached_property
     def largest(self) -> FloatArray:
         """The largest cost of one request, shape (m,)."""

@@ -122,7 +122,8 @@ def _findings(arena: ArenaResult) -> Iterable[str]:
             yield f"bound broken: {match.learner} on {match.problem}: {found}"
     stopped = [match for match in arena.matches if match.stopped]
     refused = [match for match in arena.matches if match.refused and not match.stopped]
-    yield f"{len(refused)} of {len(arena.matches)} matches were refused; matches.csv has the reasons"
+    reasons = "; matches.csv has the reasons" if refused else ""
+    yield f"{len(refused)} of {len(arena.matches)} matches were refused{reasons}"
     for match in stopped:
         yield f"stopped with an error: {match.refused}"
     if stopped:
