@@ -130,6 +130,18 @@ def test_a_damaged_record_is_detected_and_computed_again(whole, tmp_path, damage
     assert files(folder) == files(whole[0])
 
 
+def test_a_run_without_its_bounds_is_computed_again(whole, tmp_path):
+    folder = tmp_path / "copy"
+    shutil.copytree(whole[0], folder)
+    path = folder / "runs" / "mirror-prox-0.json"
+    content = decode_record(path.read_bytes())
+    path.write_bytes(encode_record({name: value for name, value in content.items() if "bounds" not in name}))
+    with pytest.raises(InputError, match=r"runs/mirror-prox-0.json is missing or damaged.*again"):
+        load_result(folder)
+    quietly(SMALL, folder)
+    assert files(folder) == files(whole[0])
+
+
 def test_a_file_under_another_name_is_not_that_run(whole, tmp_path):
     folder = tmp_path / "copy"
     shutil.copytree(whole[0], folder)
