@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from longterm import AOGD, InputError, hindsight, run
-from longterm.experiments import LearnerSpec, ProblemSpec, execute, load_result, spec_of, summary_of, table_of
+from longterm.experiments import Curve, LearnerSpec, ProblemSpec, execute, load_result, spec_of, summary_of, table_of
 from longterm.experiments.catalogue import find_problem
 from longterm.experiments.execute import engine_for, versions
 from longterm.experiments.folder import ResultFolder
@@ -148,6 +148,12 @@ def test_a_file_under_another_name_is_not_that_run(whole, tmp_path):
     shutil.copy(folder / "runs" / "mirror-prox-0.json", folder / "runs" / "mirror-prox-1.json")
     quietly(SMALL, folder)
     assert files(folder) == files(whole[0])
+
+
+def test_a_curve_of_one_sequence_has_no_deviation():
+    values = np.array([[1.0, 3.0]])
+    assert Curve("A", "own", {"regret": values}).last("regret") == "2 ± 1"
+    assert Curve("A", "own", {"regret": values[:, 1:]}).last("regret") == "3"
 
 
 def test_records_are_exact():

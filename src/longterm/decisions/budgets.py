@@ -29,7 +29,7 @@ from longterm.decisions.prices import where
 from longterm.errors import InputError
 
 GUARD = 4 * float(np.finfo(np.float64).eps)
-"""How far below a limit, relatively, an inexact sum must stay."""
+"""The relative margin below a limit that an inexact sum must keep."""
 LARGEST_NUMBER = 1e50
 """Contexts, costs and limits are at most this large, so that products of several are finite."""
 LARGEST_STORED = 1e150

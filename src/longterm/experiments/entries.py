@@ -135,7 +135,7 @@ class ProblemEntry(Entry):
     arena: Mapping[str, Any] = field(default_factory=dict)
     """The parameters in an arena where the user sets none."""
     drifts: bool = False
-    """Whether the best decision moves. Such problems have an arena of their own."""
+    """True if the best decision moves. Such problems have an arena of their own."""
     vary: Callable[[np.random.Generator], Mapping[str, Any]] | None = None
     """Draws the parameters of a held-out variant. None: only the sequences are new."""
 
