@@ -153,7 +153,7 @@ def wait_for(ready: Client) -> None:
     while True:
         try:
             ready.status()
-        except OSError:
+        except ServerError:
             time.sleep(0.2)
         else:
             return

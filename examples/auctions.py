@@ -224,7 +224,7 @@ def return_table(
                 slacks[f"{rule}, target {target:g}, budget {name}"] = slack
                 lines.append(
                     f"{target:>6g}{name:>10}  {rule:<12}{spent:>10.0f}{value:>12.0f}{value / best.value:>14.2%}"
-                    f"{value / max(spent, 1e-9):>8.3f}{slack.min():>13.0f}{-bound:>11.0f}"
+                    f"{value / max(spent, 1e-9):>8.3f}{slack.min():>13.0f}{0.0 - bound:>11.0f}"
                 )
             if budget is not None:  # a pacer that never heard of the return
                 paced = play(DualMirrorDescent.calibrated(budget, T, history), auctions)

@@ -23,7 +23,9 @@ def number(argument: str, value: Any) -> Hyper:
         given = np.asarray(value)
     except ValueError:  # a ragged list
         given = np.asarray(None)
-    if given.dtype.kind not in "fiu" or given.size == 0:
+    if given.size == 0:
+        raise InputError(argument, "is empty", "Give at least one number")
+    if given.dtype.kind not in "fiu":
         raise InputError(argument, f"{value!r} is not a number", "Give a real number or an array of them")
     array = given.astype(np.float64)
     if not np.all(np.isfinite(array)):

@@ -158,3 +158,19 @@ def test_panel_of_series_with_two_steps_ahead():
         panel.update(pd.DataFrame({"unique_id": [], "y": []}))
     with pytest.raises(InputError, match="forecasts"):
         panel.predict(pd.DataFrame({"id": [1]}))
+
+
+@pytest.mark.parametrize("y", [1e200, -1e101, "many"])
+def test_a_panel_is_unchanged_by_outcomes_that_it_cannot_use(y):
+    panel, same = PanelIntervals(), PanelIntervals()
+    frames = [pd.DataFrame({"unique_id": ["a"], "ds": [t], "Naive": [1.0]}) for t in range(5)]
+    for frame in frames[:3]:
+        panel.predict(frame), same.predict(frame)
+    with pytest.raises(InputError, match="actuals"):
+        panel.update(pd.DataFrame({"unique_id": ["a"] * 3, "ds": [0, 1, 2], "y": [1.5, 2.5, y]}))
+    actuals = pd.DataFrame({"unique_id": ["a"] * 3, "ds": [0, 1, 2], "y": [1.5, 2.5, 3.5]})
+    assert panel.update(actuals) == same.update(actuals) == 3
+    pd.testing.assert_frame_equal(panel.predict(frames[3]), same.predict(frames[3]))
+    with pytest.raises(InputError, match="forecasts"):
+        panel.predict(frames[4].assign(Naive=y))
+    pd.testing.assert_frame_equal(panel.predict(frames[4]), same.predict(frames[4]))

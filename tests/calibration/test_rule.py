@@ -4,7 +4,7 @@ import array_api_strict
 import numpy as np
 import pytest
 
-from longterm.calibration import Calibration, Linear, LinearAndBets, Mixture, Sinh, published
+from longterm.calibration import Calibration, Linear, LinearAndBets, Mixture, Sinh, Tracker, published
 from longterm.errors import InputError
 
 
@@ -273,6 +273,11 @@ def test_groups_added_later_keep_the_certificate():
         (lambda: Calibration(0.1, 3).ask(Calibration(0.1, 3).init(), [1.0, 0.5, 0.0]), "0 and 1"),
         (lambda: Calibration(0.1, 3).ask(Calibration(0.1, 3).init(), [1.0, 0.0]), "shape"),
         (lambda: Calibration(0.1, base=Mixture(), correction=LinearAndBets(-1.0)), "gain"),
+        (lambda: Calibration(0.1, correction="sinh"), "correction"),
+        (lambda: Calibration(0.1, correction=0), "correction"),
+        (lambda: Calibration(0.1, base="mixture"), "base"),
+        (lambda: Calibration(0.1, base=Tracker(steps="linear")), "steps"),
+        (lambda: Calibration(0.1).ask(Calibration(0.1).init(), open_rounds=-2), "open_rounds"),
     ],
 )
 def test_wrong_arguments_are_refused(make, match):

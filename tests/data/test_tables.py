@@ -40,6 +40,11 @@ def test_columns_of_the_same_name_are_refused():
     assert from_frame(frame, drop=["a"]).features.shape == (2, 0)
 
 
+def test_one_column_to_leave_out_may_be_a_text():
+    frame = pd.DataFrame({"id": ["a", "b"], "age": [30, 50], "y": [0, 1]})
+    assert from_frame(frame, drop="id").columns == from_frame(frame, drop=["id"]).columns == ("age",)
+
+
 def test_words_that_look_like_numbers_or_versions_are_text():
     rows = from_frame(labelled(x=["1.2.3", "mon", "2025", "10"]))
     assert rows.columns == ("x=1.2.3", "x=10", "x=2025", "x=mon")

@@ -321,3 +321,11 @@ def test_no_bound_where_the_comparator_is_feasible_in_expectation_only():
 
 def test_needs_are_stored_by_name(folder, arena):
     assert match_of(arena, "Convex OGD", "switching constraints").needs == {Need.HORIZON}
+
+
+def test_one_sequence_has_no_deviation(tmp_path):
+    arena = run_arena(arena_of(["aogd"], ["doubly_stochastic size=3"], rounds=64, sequences=1), tmp_path / "one")
+    text = league_text(arena, league(arena), Preference())
+    assert " ± 0" not in text
+    assert "regret after 64 rounds, one sequence" in text
+    assert "0 of 1 matches were refused\n" in text

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from longterm import AOGD, InputError, hindsight, run
-from longterm.experiments import LearnerSpec, ProblemSpec, execute, load_result, spec_of, summary_of, table_of
+from longterm.experiments import Curve, LearnerSpec, ProblemSpec, execute, load_result, spec_of, summary_of, table_of
 from longterm.experiments.catalogue import find_problem
 from longterm.experiments.execute import engine_for, versions
 from longterm.experiments.folder import ResultFolder
@@ -130,12 +130,30 @@ def test_a_damaged_record_is_detected_and_computed_again(whole, tmp_path, damage
     assert files(folder) == files(whole[0])
 
 
+def test_a_run_without_its_bounds_is_computed_again(whole, tmp_path):
+    folder = tmp_path / "copy"
+    shutil.copytree(whole[0], folder)
+    path = folder / "runs" / "mirror-prox-0.json"
+    content = decode_record(path.read_bytes())
+    path.write_bytes(encode_record({name: value for name, value in content.items() if "bounds" not in name}))
+    with pytest.raises(InputError, match=r"runs/mirror-prox-0.json is missing or damaged.*again"):
+        load_result(folder)
+    quietly(SMALL, folder)
+    assert files(folder) == files(whole[0])
+
+
 def test_a_file_under_another_name_is_not_that_run(whole, tmp_path):
     folder = tmp_path / "copy"
     shutil.copytree(whole[0], folder)
     shutil.copy(folder / "runs" / "mirror-prox-0.json", folder / "runs" / "mirror-prox-1.json")
     quietly(SMALL, folder)
     assert files(folder) == files(whole[0])
+
+
+def test_a_curve_of_one_sequence_has_no_deviation():
+    values = np.array([[1.0, 3.0]])
+    assert Curve("A", "own", {"regret": values}).last("regret") == "2 ± 1"
+    assert Curve("A", "own", {"regret": values[:, 1:]}).last("regret") == "3"
 
 
 def test_records_are_exact():

@@ -216,3 +216,9 @@ def test_invalid_arguments_are_refused() -> None:
     with pytest.raises(InputError, match="meta"):
         HintedCuts(HedgedCuts.for_problem(problem, meta="adapt-ml-prod"), problem.constraint)
     assert not OptimisticOGD.for_problem(problem).bound(problem, 10)
+
+
+@pytest.mark.parametrize("made_for", [None, 3.0])
+def test_optimistic_coco_needs_the_constants(made_for):
+    with pytest.raises(InputError, match="made_for"):
+        OptimisticCOCO(Ball(2), made_for)

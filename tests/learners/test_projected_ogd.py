@@ -241,3 +241,10 @@ def test_matrices_stay_symmetric_and_feasible(unit_diagonal):
         np.testing.assert_array_equal(x, x.swapaxes(1, 2))
         if unit_diagonal:
             np.testing.assert_array_equal(np.diagonal(x, axis1=1, axis2=2), np.ones((2, 6)))
+
+
+def test_constants_that_are_a_number_are_refused():
+    problem = two_dimensional()
+    learner = ProjectedOGD(problem.enclosing_set, problem.enclosing_set.project, 1.0, 0.5, made_for=2.0)
+    with pytest.raises(InputError, match="made_for: is a float, not Constants"):
+        learner.tell(learner.init(), observe(problem, learner.ask(learner.init()), [np.ones(2)]))

@@ -191,7 +191,7 @@ def test_three_classes_share_a_budget():
     ("options", "named"),
     [
         ({"budgets": "many"}, "budgets"),
-        ({"budgets": []}, "budgets"),
+        ({"budgets": []}, "budgets: is empty"),
         ({"choose": "worst"}, "choose"),
         ({"n_jobs": 0}, "n_jobs"),
         ({"predict_with": "first"}, "predict_with"),

@@ -168,3 +168,11 @@ def test_a_client_without_a_server_says_so():
     with pytest.raises(ServerError, match="no answer") as caught:
         Client("http://127.0.0.1:1", retries=1).bid("campaign", 1.0)
     assert caught.value.status == 0
+
+
+def test_every_call_says_that_no_server_answers():
+    with Client("http://127.0.0.1:9", retries=0) as client:
+        for call in (client.status, lambda: client.act("images", context=[1.0])):
+            with pytest.raises(ServerError, match=r"^0: no answer from 127.0.0.1:9 .*Start longterm serve") as caught:
+                call()
+            assert caught.value.remedy

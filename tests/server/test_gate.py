@@ -71,8 +71,10 @@ def test_the_token_opens_every_path(guarded):
         assert fetch(f"{guarded}/status", headers={"Authorization": scheme})[0] == 200
     with Client(guarded, token=TOKEN) as client:
         assert client.bid("campaign", 0.1)["amount"] > 0
-    with Client(guarded, token="") as client, pytest.raises(ServerError, match="401"):
-        client.bid("campaign", 0.1)
+    with Client(guarded, token="") as client:
+        for call in (client.status, lambda: client.bid("campaign", 0.1)):
+            with pytest.raises(ServerError, match="401"):
+                call()
     assert fetch(f"{guarded}/health") == (200, '{"done":true}')
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from longterm import AOGD, Ledger, LiveLearner
-from longterm.decisions import Budget, Chooser, EntropicDual, PrimalDual, ThompsonSampling
+from longterm.decisions import Budget, Ceiling, Chooser, EntropicDual, PrimalDual, ThompsonSampling
 from longterm.errors import OutOfBudgetError
 from longterm.pacing import DualMirrorDescent, LivePacer
 from longterm.problems import two_dimensional
@@ -29,6 +29,16 @@ def test_a_chooser_counts_money_and_refusals_over_all_processes(tmp_path):
     with pytest.warns(match="more than its bound"):
         second.settle(str(choice), reward=1.0, cost=1.25)
     assert first.metrics()["overshoot"] == {"money": 0.25}
+
+
+def test_the_plan_of_a_ceiling_is_the_ceiling_with_or_without_a_horizon():
+    for horizon in (None, 10_000):
+        rule = PrimalDual(ThompsonSampling(2, 1), EntropicDual(0.5, 0.1), Ceiling(0.5, largest=1.0), horizon=horizon)
+        live = Chooser(rule)
+        assert live.metrics()["plan"] == {"money": 0.0}
+        for _ in range(4):
+            live.skip(live.act([1.0], costs=[0.1, 0.2]))
+        assert live.metrics()["plan"] == {"money": pytest.approx(2.0)}
 
 
 def test_a_pacer_plans_an_even_spend(tmp_path):

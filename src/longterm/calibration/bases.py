@@ -96,6 +96,7 @@ class Tracker(ReprMixin):
 
     def __post_init__(self) -> None:
         validate.validate_fields(self, validate.positive_scalar, "step")
+        validate.choice("steps", self.steps, ("constant", "decaying", "scale-free"))
 
     def init(self, shape: tuple[int, ...], groups: int, xp: Any, dtype: Any) -> TrackerState:
         zero = xp.zeros(shape, dtype=dtype)

@@ -10,7 +10,7 @@ import numpy as np
 from longterm._arrays import FloatArray
 from longterm._display import ReprMixin
 from longterm.calibration.levels import Levels
-from longterm.calibration.rule import Asked
+from longterm.calibration.rule import LARGEST_SCORE, Asked
 from longterm.errors import InputError
 
 Frame = Any
@@ -24,6 +24,19 @@ class _Batch(NamedTuple):
     centers: FloatArray
     asked: Asked
     open: dict[int, tuple[Any, Any]]
+
+
+def _require_numbers(argument: str, columns: Frame) -> FloatArray:
+    """Return the columns as numbers; a difference of two of them is a score that the rule accepts."""
+    try:
+        numbers: FloatArray = columns.to_numpy(dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(argument, f"holds other values than numbers ({error})", "Give numeric columns") from None
+    sizes = np.abs(numbers[np.isfinite(numbers)])
+    if np.any(sizes > 0.5 * LARGEST_SCORE):
+        what = f"holds the number {sizes.max():.3g}, above {0.5 * LARGEST_SCORE:g}"
+        raise InputError(argument, what, "Correct or drop its row")
+    return numbers
 
 
 def _map(function: Any, *trees: Any) -> Any:
@@ -73,7 +86,7 @@ class PanelIntervals(ReprMixin):
             raise InputError("forecasts", f"has columns {list(forecasts.columns)}", "Give unique_id, ds and the models")
         others = ("unique_id", "ds", "y", "cutoff")
         models = [c for c in forecasts.columns if c not in others and "-lo-" not in c and "-hi-" not in c]
-        centers = forecasts[models].to_numpy(dtype=np.float64)
+        centers = _require_numbers("forecasts", forecasts[models])
         if not np.all(np.isfinite(centers)):
             raise InputError("forecasts", "holds NaN or infinity", "Drop these rows")
         step = forecasts.groupby("unique_id", sort=False).cumcount().tolist()
@@ -98,7 +111,7 @@ class PanelIntervals(ReprMixin):
         """
         if {"unique_id", "ds", "y"} - set(actuals.columns):
             raise InputError("actuals", f"has columns {list(actuals.columns)}", "Give unique_id, ds and y")
-        finite = actuals.loc[np.isfinite(actuals["y"].to_numpy(dtype=np.float64))]
+        finite = actuals.loc[np.isfinite(_require_numbers("actuals", actuals["y"]))]
         keys = zip(finite["unique_id"].tolist(), finite["ds"].tolist(), strict=True)
         known = dict(zip(keys, finite["y"].tolist(), strict=True))
         settled = 0

@@ -107,7 +107,13 @@ class Calibration(ReprMixin):
     def __post_init__(self) -> None:
         rate = validate.open_unit_interval("miss_rate", self.miss_rate)
         count = validate.count("groups", self.groups)
-        correction = self.correction or (LinearAndBets() if count > 1 else Sinh())
+        correction: object = self.correction
+        if correction is None:
+            correction = LinearAndBets() if count > 1 else Sinh()
+        if not isinstance(correction, Correction):
+            raise InputError("correction", f"{correction!r} is no correction", "Give Sinh() or Linear(), for example")
+        if not isinstance(self.base, NoBase | Tracker | Mixture):
+            raise InputError("base", f"{self.base!r} is no base", "Give Mixture(), Tracker() or NoBase()")
         if count > 1 and isinstance(correction, (Sinh, Saturating)):
             name = type(correction).__name__
             raise InputError("correction", f"{name} has no groups", "Use Linear, Bets or LinearAndBets")
@@ -138,6 +144,9 @@ class Calibration(ReprMixin):
         open_rounds : array (...) or int
             Other rounds asked for and not yet told. Corrections react more slowly while labels are late.
         """
+        negative = open_rounds < 0
+        if negative is True or (isinstance(negative, np.ndarray | np.generic) and negative.any()):
+            raise InputError("open_rounds", f"{open_rounds!r} is negative", "Give how many other rounds are open")
         xp, told = namespace(state.miss_rate), state.told
         c = self._require_groups(state, groups)
         prediction = self.base.predict(state.base, c)

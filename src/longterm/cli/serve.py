@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,8 +37,6 @@ class ServeCommand:
         """Serve until interrupted."""
         if self.demo == (self.service is not None):
             raise InputError("service", "or --demo must be given, not both", "Write longterm serve service.toml")
-        sys.stdout.write(f"http://{self.host}:{self.port}/ is the page, /openapi.json has the calls; Ctrl-C ends it\n")
-        sys.stdout.flush()
         if self.service is None:
             serve_demo(host=self.host, port=self.port, workers=self.workers)
         else:

@@ -27,7 +27,7 @@ def load_table(
     path: str | PathLike[str],
     label: str | None = None,
     *,
-    drop: Sequence[str] = (),
+    drop: str | Sequence[str] = (),
     scale: bool = False,
     missing: Missing = "refuse",
     max_bytes: int | None = None,
@@ -76,7 +76,7 @@ def from_frame(
     frame: Any,
     label: str | None = None,
     *,
-    drop: Sequence[str] = (),
+    drop: str | Sequence[str] = (),
     scale: bool = False,
     missing: Missing = "refuse",
     name: str = "data frame",
@@ -90,7 +90,7 @@ def from_frame(
     label : str, optional
         The column of the labels, with two values. The larger, or later in the alphabet, becomes +1. By default the only
         column called label, target, class or y.
-    drop : sequence of str
+    drop : str or sequence of str
         Columns to leave out, for example identifiers and dates.
     scale : bool
         Divide each feature by its largest absolute value. A budget on weights needs features of similar size.
@@ -111,8 +111,7 @@ def from_frame(
     """
     frame = as_frame(frame)
     columns = list(frame.columns)
-    if isinstance(drop, str):
-        raise InputError("drop", f"{drop!r} is one word", f"Give a list: [{drop!r}]")
+    drop = [drop] if isinstance(drop, str) else list(drop)
     if missing not in get_args(Missing):
         raise InputError("missing", f"{missing!r} is not known", f"Choose from {list(get_args(Missing))}")
     for column in (*drop, *(() if label is None else (label,))):
@@ -158,7 +157,7 @@ def is_table(path: Path) -> bool:
 
 
 def read_file(
-    path: Path, label: str | None, drop: Sequence[str], scale: bool, missing: Missing, limit: int | None = None
+    path: Path, label: str | None, drop: str | Sequence[str], scale: bool, missing: Missing, limit: int | None = None
 ) -> Labelled:
     """Read the rows of a table, or of a file in LIBSVM's format."""
     try:

@@ -29,7 +29,7 @@ from longterm.decisions.prices import where
 from longterm.errors import InputError
 
 GUARD = 4 * float(np.finfo(np.float64).eps)
-"""How far below a limit, relatively, an inexact sum must stay."""
+"""The relative margin below a limit that an inexact sum must keep."""
 LARGEST_NUMBER = 1e50
 """Contexts, costs and limits are at most this large, so that products of several are finite."""
 LARGEST_STORED = 1e150
@@ -229,6 +229,14 @@ class BudgetSet:
         """Return the limits after so many requests, shape (m,). Those of ceilings are rounded down."""
         offsets, slopes = self._lines
         return offsets + slopes * requests if self.has_ceiling else offsets
+
+    def plan(self, requests: int) -> FloatArray:
+        """Return what an even spender has spent after so many requests, shape (m,)."""
+        shares = [
+            1.0 if isinstance(budget, Ceiling) or self.horizon is None else min(requests / self.horizon, 1.0)
+            for budget in self.budgets
+        ]
+        return np.asarray(self.limit(requests) * shares * (requests > 0))
 
     @cached_property
     def largest(self) -> FloatArray:

@@ -485,12 +485,11 @@ class Chooser(Stored[ChooserCopy]):
         copy, rule = self._replica.copy, self.rule
         budgets, requests = rule.budget_set, copy.asked
         limit, spent = budgets.limit(max(requests, 1)), copy.state.spent.value
-        share = 1.0 if rule.horizon is None else min(requests / rule.horizon, 1.0)
         money = {
             "spent": spent,
             "held": np.maximum(copy.state.committed.value - spent, 0.0) * budgets.is_cap,
             "limit": limit,
-            "plan": limit * share * (requests > 0),
+            "plan": budgets.plan(requests),
             "overshoot": np.maximum(spent - limit, 0.0) * budgets.is_cap,
             "price": rule.prices(copy.state),
         }

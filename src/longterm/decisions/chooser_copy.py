@@ -100,7 +100,7 @@ class ChooserChange(NamedTuple):
     expired: tuple[int, ...] = ()
     """Older choices that are skipped first."""
     lesson: OpenChoice | None = None
-    """What the beliefs learn."""
+    """The part that the beliefs learn from."""
     extends: bool = False
     """True if the call adds an action."""
     hold: tuple[str, HoldState] | None = None

@@ -63,7 +63,9 @@ class Entry:
                 raise InputError(f"{where}.{key}", what, f"Choose from {sorted(known)}")
             if key in hints and not fits(value, hints[key]):
                 what = f"{value!r} is not {describe_type(hints[key])}"
-                raise InputError(f"{where}.{key}", what, f"Correct it, or leave it out: {self.signature()}")
+                needed = key in known and known[key].default is inspect.Parameter.empty
+                remedy = "Correct it" if needed else "Correct it, or leave it out"
+                raise InputError(f"{where}.{key}", what, f"{remedy}: {self.signature()}")
         for key, parameter in known.items():
             named = parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
             if named and parameter.default is parameter.empty and key not in given:
@@ -133,7 +135,7 @@ class ProblemEntry(Entry):
     arena: Mapping[str, Any] = field(default_factory=dict)
     """The parameters in an arena where the user sets none."""
     drifts: bool = False
-    """Whether the best decision moves. Such problems have an arena of their own."""
+    """True if the best decision moves. Such problems have an arena of their own."""
     vary: Callable[[np.random.Generator], Mapping[str, Any]] | None = None
     """Draws the parameters of a held-out variant. None: only the sequences are new."""
 

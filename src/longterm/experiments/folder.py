@@ -190,6 +190,12 @@ class ResultFolder(JobFolder):
     def check(self, spec: Mapping[str, Any]) -> None:
         spec_of(spec)
 
+    def read(self, job: HasStem) -> dict[str, Any] | None:
+        """Return the record of a job, or None if there is no valid one. A run without bounds is of an old version."""
+        content = super().read(job)
+        is_old = content is not None and "measures" in content and "bounds" not in content
+        return None if is_old else content
+
     def opened_for(self, spec: ExperimentSpec, versions: Mapping[str, str]) -> AbstractContextManager[None]:
         """Lock the folder for an experiment, as `opened`."""
         return self.opened(table_of(spec), versions, all_jobs(spec, self.read(Job("problem"))))

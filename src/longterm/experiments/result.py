@@ -71,9 +71,11 @@ class Curve:
         return np.asarray(self.measures[measure].std(axis=1))
 
     def last(self, measure: str) -> str:
-        """Format the last round: mean ± standard deviation."""
+        """Format the last round: mean ± standard deviation, or the value of a single sequence."""
         mean, std = float(self.mean(measure)[-1]), float(self.std(measure)[-1])
         digits = f"{mean:,.0f}" if abs(mean) >= WHOLE_FROM else f"{mean:.4g}"
+        if self.measures[measure].shape[1] == 1:
+            return digits
         spread = 0.0 if std <= ROUNDING_SHARE * abs(mean) else std
         return f"{digits} ± {spread:.2g}" if spread < WHOLE_FROM / 10 else f"{digits} ± {spread:,.0f}"
 

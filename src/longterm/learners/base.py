@@ -155,12 +155,21 @@ class Learner(PerLearner, ABC, Generic[S]):
     @property
     def loss_gradient_bound(self) -> Hyper | None:
         """The bound on ∇f_t that the hyper-parameters were made for, if any."""
-        return None if self.made_for is None else self.made_for.loss_gradient_bound
+        constants = self._require_constants()
+        return None if constants is None else constants.loss_gradient_bound
 
     @property
     def constraint_gradient_bound(self) -> Hyper | None:
         """The bound on ∇g_t that the hyper-parameters were made for, if any."""
-        return None if self.made_for is None else self.made_for.constraint_gradient_bound
+        constants = self._require_constants()
+        return None if constants is None else constants.constraint_gradient_bound
+
+    def _require_constants(self) -> Constants | None:
+        """Return `made_for`. Raise if it is given and not `Constants`."""
+        given: object = self.made_for
+        if given is None or isinstance(given, Constants):
+            return given
+        raise InputError("made_for", f"is {kind_of(given)}, not Constants", "Give problem.constants, or leave it out")
 
     @property
     def strong_convexity(self) -> Hyper:

@@ -225,7 +225,7 @@ def cut_until(
     """
     least = ROUNDING * over.diameter
 
-    def look(y: Array) -> tuple[Cut, Array]:
+    def next_cut(y: Array) -> tuple[Cut, Array]:
         """Return the next cut, and whether it is needed."""
         cut = cutter_at(y)(y)
         return cut, distance(cut.distance()) > tolerance
@@ -234,11 +234,11 @@ def cut_until(
         y, outside, last, cut, needed = loop
         outside = cut.project_within(y, last.active_normal(outside, y, least))
         y = where_rows(needed, over.project(outside), y)
-        return y, outside, cut, *look(y)
+        return y, outside, cut, *next_cut(y)
 
     cut = first(y)
     outside = cut.project(y)
     inside = over.project(outside)
-    start = (inside, outside, cut, *look(inside))
+    start = (inside, outside, cut, *next_cut(inside))
     loop = repeat_while(lambda loop: any_true(loop[-1]), step, start, most - 1, y)
     return loop[0], loop[-1]

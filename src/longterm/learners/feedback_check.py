@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from longterm.learners.base import Learner
 
 OnBrokenBound = Literal["raise", "warn"]
-"""What happens when a gradient or a constraint exceeds its declared bound."""
+"""The reaction to a gradient or a constraint above its declared bound."""
 
 
 class FeedbackCheck:

@@ -28,6 +28,7 @@ from typing import NamedTuple
 
 from longterm import _validate as validate
 from longterm._arrays import Array, as_column, clamp_min, clamp_to_divisor, dot, namespace, norm
+from longterm.errors import InputError, kind_of
 from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
 from longterm.learners.hints import HintModel, KnownConstraint, LastGradient
@@ -105,6 +106,10 @@ class OptimisticCOCO(Learner[OptimisticCOCOState]):
     variants = ()
 
     def __post_init__(self) -> None:
+        given: object = self.made_for
+        if not isinstance(given, Constants):
+            remedy = "Give problem.constants, or use OptimisticCOCO.for_problem(problem)"
+            raise InputError("made_for", f"is {kind_of(given)}, not Constants", remedy)
         for name in ("loss_gradient_bound", "constraint_gradient_bound", "constraint_bound", "loss_range"):
             validate.positive_scalar(name, getattr(self.made_for, name))
 

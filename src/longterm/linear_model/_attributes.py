@@ -27,7 +27,7 @@ class FittedAttributes:
     _multipliers: list[float]
     """The budget's multipliers, one for each learner; empty unless `fit` came last."""
     _fitted: bool
-    """Whether `fit` came last, and not `partial_fit`."""
+    """True if `fit` came last, and not `partial_fit`."""
     _models_cache: dict[str, tuple[FloatArray, FloatArray]]
 
     @serialised

@@ -28,7 +28,7 @@ OFTEN, MOSTLY = 0.25, 0.5
 STEEP = 8.0
 """Rows of the usual steepness that h_j begins with."""
 PAST_WEIGHT = 2.0**0.25
-"""How much more the past counts for the leaders after each update, for two classes."""
+"""The factor by which the past counts more for the leaders after each update, for two classes."""
 FIRST_LENGTH = 1.0
 """The length of the first row."""
 PRIOR_ROWS, PRIOR_ROWS_CENTRED = 4.0, 0.25
@@ -68,7 +68,7 @@ class FeatureScale:
         self.bounds = np.full(dimension, LARGEST)
         """The largest square that is counted."""
         self.means = np.zeros(dimension)
-        """What is subtracted from each feature; 0 for features that are often 0."""
+        """The number that is subtracted from each feature; 0 for features that are often 0."""
         self.sums = np.zeros(dimension)
         self.slopes = np.zeros(1)
         """The sum of the slopes of all losses."""

@@ -42,7 +42,7 @@ class LearnerMemory:
     _level: float
     """The first target, about which that interval lies; 0 where there is none."""
     _scale: FeatureScale | None = None
-    """How rows are centred and scaled before they are learned."""
+    """The centres and scales of rows before they are learned."""
 
     def _use(self, settings: Settings) -> None:
         """Continue with these settings."""

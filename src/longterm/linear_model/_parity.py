@@ -48,7 +48,7 @@ class GroupPrices:
         self.names: dict[Any, int] = {}
         """The number of each group, in the order in which they were first seen."""
         self.clock, self.age = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-        """How many steps the multipliers of each group have taken, and in how many blocks they might have."""
+        """The number of steps of each group's multipliers, and of blocks in which there might have been one."""
         self.multipliers = np.zeros((0, 2))
         """λ⁺_a and λ⁻_a."""
         self.totals, self.block_rows, self.block_positives = np.zeros(0), np.zeros(0), np.zeros(0)
@@ -74,7 +74,7 @@ class GroupPrices:
 
     @property
     def rows_left(self) -> int:
-        """How many rows that count are left in this block. Prices stay until then."""
+        """The number of rows that count and are left in this block. Prices stay until then."""
         return BLOCK - int(self.block_rows.sum())
 
     @property

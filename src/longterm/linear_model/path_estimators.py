@@ -40,7 +40,7 @@ class _PathModel:
     paths_: list[BudgetPath]
     """One path; for more than two classes one for each class against the rest."""
     _is_settled: bool
-    """Whether `fit` chose the budget. Then `partial_fit` continues with this budget alone."""
+    """True if `fit` chose the budget. Then `partial_fit` continues with this budget alone."""
 
     def _budget(self: Any) -> float | None:
         """Return the chosen budget."""

@@ -136,21 +136,26 @@ class Client:
 
     def status(self) -> dict[str, Any]:
         """Return the figures of all objects."""
-        return self._request("GET", "status", None)[1]
+        return self._send("GET", "status", None)
 
     # --- requests ---------------------------------------------------------------------------------------------
 
     def _call(self, call: str, **body: Any) -> dict[str, Any]:
+        return self._send("POST", call, json.dumps(body).encode())
+
+    def _send(self, method: str, call: str, content: bytes | None) -> dict[str, Any]:
         """Make a call, again if there is no answer, and return its answer or raise a ServerError."""
-        content = json.dumps(body).encode()
         unanswered = False
         for attempt in range(self._retries + 1):
             if attempt:
                 time.sleep(random.uniform(0, min(0.05 * 2**attempt, LONGEST_PAUSE)))
             try:
-                status, answer = self._request("POST", call, content)
+                status, answer = self._request(method, call, content)
             except (OSError, http.client.HTTPException) as error:
-                unanswered, failure = True, ServerError(0, {"code": "no answer", "message": f"no answer ({error!r})"})
+                remedy = "Start longterm serve there, or correct the address"
+                message = f"no answer from {self._parts.netloc} ({error!r}). {remedy}."
+                unanswered = True
+                failure = ServerError(0, {"code": "no answer", "message": message, "remedy": remedy})
                 continue
             if status == 200:
                 return answer

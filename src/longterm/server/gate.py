@@ -1,4 +1,4 @@
-"""Who may call: the token, addresses, and the size of bodies. It runs before anything is parsed."""
+"""Checks of callers before anything is parsed: the token, addresses, and the size of bodies."""
 
 from __future__ import annotations
 

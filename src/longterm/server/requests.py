@@ -153,7 +153,7 @@ class Done(Body):
 
 
 class Problem(BaseModel):
-    """What went wrong."""
+    """An error."""
 
     code: str = Field(description="A short text for programs.")
     message: str

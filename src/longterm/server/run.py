@@ -48,6 +48,8 @@ def serve(
     from longterm.server.protocol import PromptProtocol
 
     read_service(path).close()  # so that mistakes are reported once, before workers start
+    sys.stdout.write(f"http://{host}:{port}/ is the page, /openapi.json has the calls; Ctrl-C ends it\n")
+    sys.stdout.flush()
     os.environ[SETTINGS] = os.fspath(Path(path).absolute())
     if step is not None:
         os.environ[HISTORY_STEP] = str(step)

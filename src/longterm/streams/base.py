@@ -58,7 +58,7 @@ class Stream(ReprMixin, ABC):
     length: int | None = None
     """The number of rounds. None means infinite."""
     depends_on_seed: bool = True
-    """Whether two seeds give different rounds."""
+    """True if two seeds give different rounds."""
 
     @abstractmethod
     def draw(self, seed: int, start: int, stop: int) -> Block:

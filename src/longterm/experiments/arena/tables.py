@@ -76,7 +76,7 @@ def league_text(
         (
             f"{one.rank:>3}{'=' if one.tied else ' '}{one.learner}",
             f"{one.score:.3f}",
-            f"{one.deviation:.3f}",
+            f"{one.deviation:.3f}" if len(arena.spec.seeds) > 1 else "–",
             f"{one.shares['regret']:.3f}",
             f"{one.shares[preference.measure]:.3f}",
             f"{len(one.matches)}/{len(arena.problems)}",
@@ -102,14 +102,18 @@ def _values(
     arena: ArenaResult, standings: Sequence[Standing], preference: Preference, width: int | None
 ) -> Iterable[str]:
     """Yield tables of regret and violation for the first learners."""
-    first = standings[:MAX_COLUMNS]
+    first, several = standings[:MAX_COLUMNS], len(arena.spec.seeds) > 1
     for measure in ("regret", preference.measure):
         rows = []
         for problem in arena.problems:
             matches = [next((m for m in one.matches if m.problem == problem), None) for one in first]
-            cells = ["–" if m is None else f"{m.mean(measure):.4g} ± {m.std(measure):.2g}" for m in matches]
+            cells = [
+                "–" if m is None else f"{m.mean(measure):.4g}" + (f" ± {m.std(measure):.2g}" if several else "")
+                for m in matches
+            ]
             rows.append((problem, *cells))
-        title = f"\n{measure.replace('_', ' ')} after {arena.spec.rounds} rounds, mean ± standard deviation"
+        title = f"\n{measure.replace('_', ' ')} after {arena.spec.rounds} rounds"
+        title += ", mean ± standard deviation" if several else ", one sequence"
         yield TextTable(("", *(one.learner for one in first)), rows, title=title).to_text(width)
     yield ""
 
@@ -122,7 +126,8 @@ def _findings(arena: ArenaResult) -> Iterable[str]:
             yield f"bound broken: {match.learner} on {match.problem}: {found}"
     stopped = [match for match in arena.matches if match.stopped]
     refused = [match for match in arena.matches if match.refused and not match.stopped]
-    yield f"{len(refused)} of {len(arena.matches)} matches were refused; matches.csv has the reasons"
+    reasons = "; matches.csv has the reasons" if refused else ""
+    yield f"{len(refused)} of {len(arena.matches)} matches were refused{reasons}"
     for match in stopped:
         yield f"stopped with an error: {match.refused}"
     if stopped:

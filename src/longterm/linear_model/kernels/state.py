@@ -138,7 +138,7 @@ class KernelState:
 
     @property
     def rounds(self) -> int:
-        """How many rows were learned."""
+        """The number of rows learned."""
         return int(self.scalars["round"][0]) - 1
 
     def learn(
