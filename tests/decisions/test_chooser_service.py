@@ -147,6 +147,15 @@ def test_a_key_is_answered_once(tmp_path):
         other.close()
 
 
+def test_a_damaged_choice_with_a_key_is_refused(tmp_path):
+    with opened(tmp_path, rules()["thompson"]) as chooser:
+        chooser.settle(chooser.act([1.0, 0.0], costs=[0.0, 0.2, 0.5], key="a"), reward=0.5)
+        chooser._replica.database.write([("UPDATE longterm_rounds SET content = ?", (b"",))], 1)
+        with pytest.raises(DatabaseError, match="corrupted"):
+            chooser.act([1.0, 0.0], costs=[0.0, 0.2, 0.5], key="a")
+        assert chooser.act([1.0, 0.0], costs=[0.0, 0.2, 0.5]).number == 2
+
+
 def test_a_refused_request_is_answered_once(tmp_path):
     rule = PrimalDual(EXP3IX(2), HedgeDual(), Budget(1.0, 1.0), 10)
     with opened(tmp_path, rule) as chooser:

@@ -373,7 +373,7 @@ class ChooserCopy:
         if database is None:
             return (self.keys or {}).get(key)
         rows = database.rounds(sql.READ_KEY, name, key)
-        return self._choice_of(rows[0]) if rows else None
+        return database.decoded(self._choice_of, rows[0]) if rows else None
 
     def closed_epoch(self, number: int, database: Database, name: str) -> int | None:
         """Return the epoch of a closed choice, or None if it is not known any more."""

@@ -7,16 +7,17 @@ import os
 import random
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from longterm.errors import DatabaseError, InputError, missing_extra
 from longterm.storage.files import partial_beside, replace_file
 from longterm.storage.schema import LOCK_OBJECT, READ_PARTS, SCHEMA_VERSION, TABLES, Statement
 
+T = TypeVar("T")
 Durability = Literal["commit", "relaxed"]
 CONNECT_PAUSE = 0.005
 """Seconds between attempts to connect to a busy file."""
@@ -207,6 +208,14 @@ class Database:
                 raise DatabaseError(self.path, "corrupted", "a round has the wrong types", "Restore a backup")
             rows.append(RoundRow(number, status, epoch, opened, content))
         return rows
+
+    def decoded(self, decode: Callable[[RoundRow], T], row: RoundRow) -> T:
+        """Return what a function makes of a round that is read outside `restore`. Raise a DatabaseError if forged."""
+        try:
+            return decode(row)
+        except (ValueError, LookupError, TypeError, ArithmeticError) as error:
+            what = f"round {row.number} makes no sense: {error}"
+            raise DatabaseError(self.path, "corrupted", what, "Restore a backup") from None
 
     def parts(self, name: str, after: int, last: int) -> list[bytes]:
         """Return the parts of an object with numbers in (after, last]. Raise a DatabaseError if one is not bytes."""

@@ -15,7 +15,7 @@ from array import array
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
-from longterm.errors import AlreadyToldError, DatabaseError, SkippedTokenError, TokenError, UnknownTokenError
+from longterm.errors import AlreadyToldError, SkippedTokenError, TokenError, UnknownTokenError
 from longterm.storage import schema as sql
 from longterm.storage.database import Database, RoundRow
 from longterm.storage.packing import LARGEST_COUNT
@@ -179,11 +179,7 @@ class SmallCopy(ABC, Generic[S, T]):
         if database is None:
             return NoChange(*self.keys[key]) if key in self.keys else None
         rows = database.rounds(sql.READ_KEY, name, key)
-        try:
-            return NoChange(rows[0].number, self._round(rows[0])) if rows else None
-        except (ValueError, LookupError, TypeError, ArithmeticError) as error:
-            what = f"the round with the key {key!r} makes no sense: {error}"
-            raise DatabaseError(database.path, "corrupted", what, "Restore a backup") from None
+        return NoChange(rows[0].number, database.decoded(self._round, rows[0])) if rows else None
 
     def require_open(self, number: int, epoch: int, database: Database | None, name: str) -> OpenRound[T]:
         """Return the open round with this number and epoch. Raise a TokenError that says why there is none."""

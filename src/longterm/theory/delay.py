@@ -49,7 +49,8 @@ def gradient_bound_under_delay(gradient_bound: float, delay: int) -> float:
 def lemma_5_delayed(schedule: Schedule, constants: Constants, rounds: ArrayLike, delay: int) -> PaperBound:
     """Return the bounds of Lemma 5 for feedback up to `delay` rounds late, in any order.
 
-    Rounds without feedback are in neither sum. Each adds at most F to the regret and D to the violation.
+    They hold for A-OGD with the paper's penalty λ²/2. Rounds without feedback are in neither sum. Each adds at most F
+    to the regret and D to the violation.
 
     Parameters
     ----------
