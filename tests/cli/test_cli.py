@@ -106,7 +106,8 @@ def test_data(capsys, monkeypatch, tmp_path):
     assert main(["data", "list"]) == 0
     assert re.search(r"ijcnn1 +49,990 +22  no", capsys.readouterr().out)
     assert main(["data", "path", "ijcnn1"]) == 2
-    assert re.search(r"longterm: ijcnn1.bz2: is not here. Download https://\S+ and put it", capsys.readouterr().err)
+    told = r"longterm: ijcnn1.bz2: is not here. Run longterm data fetch ijcnn1, or download https://\S+ and put it"
+    assert re.search(told, capsys.readouterr().err)
     (tmp_path / "ijcnn1.bz2").write_bytes(b"")
     monkeypatch.setenv("LONGTERM_DATA", str(tmp_path))
     for action in ("path", "fetch"):

@@ -51,7 +51,7 @@ def path(name: str) -> Path:
     """
     file = find(name)
     if file is None:
-        raise _missing(data_set(name), "is not here")
+        raise _missing(data_set(name), "is not here", f"Run longterm data fetch {name}, or download")
     return file
 
 
@@ -96,10 +96,10 @@ def _download(data: DataSet, progress: bool) -> Path:
         raise _missing(data, f"could not be downloaded ({type(error).__name__}: {error})") from error
 
 
-def _missing(data: DataSet, reason: str) -> DataError:
+def _missing(data: DataSet, reason: str, how: str = "Download") -> DataError:
     folder = cache_folder() / "downloads"
     remedy = (
-        f"Download {data.address} and put it into {folder}, or into a folder of your own that the environment variable "
+        f"{how} {data.address} and put it into {folder}, or into a folder of your own that the environment variable "
         "LONGTERM_DATA names"
     )
     return DataError(data.file, reason, remedy)
