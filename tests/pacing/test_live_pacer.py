@@ -176,3 +176,15 @@ def test_forged_databases_are_refused_or_harmless(tmp_path, seed):
             assert live.spent >= 0
     except DatabaseError as error:
         assert error.reason == "corrupted"  # noqa: PT017
+
+
+def test_a_price_that_falls_to_zero_is_stored(tmp_path):
+    """The rule's zero is a Python number, which has no bytes of its own."""
+    rule = DualMirrorDescent(budget=10.0, horizon=10, step=0.5, start=0.5, mirror="euclidean")
+    with LivePacer.open(tmp_path / "service.db", rule) as live:
+        for _ in range(3):
+            live.settle(live.bid(0.1), paid=0.0)
+        assert float(live.state.price) == 0.0
+        live.settle(live.bid(0.1), paid=0.25)
+    with LivePacer.open(tmp_path / "service.db", rule) as again:
+        assert (again.spent, again.held, again.state.round) == (0.25, 0.0, 5)

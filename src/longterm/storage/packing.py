@@ -180,6 +180,7 @@ class StatePacker:
         for place, dtype, shape in self._arrays:
             is_known = is_known and leaves[place].dtype is dtype and leaves[place].shape == shape
         if not is_known:
+            leaves = tuple(leaf if isinstance(leaf, np.generic) else np.asarray(leaf) for leaf in leaves)
             self._learn_layout(state, leaves)
         data = b"".join([self._header, *map(raw_bytes, leaves), others])
         return data + _CHECKSUM.pack(zlib.crc32(data))
