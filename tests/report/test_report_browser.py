@@ -201,7 +201,8 @@ def test_choices_are_kept_in_the_url(driver, figure, page):
     assert driver.execute_script(VISIBLE, plots(again)[0]) == [0, 1, 3, 4, 5]
     assert len(again.find_elements("css selector", ".plot-box:first-child .sequence")) == 5 * 3
     driver.find_element("css selector", "nav a[href='#covtype-sample']").click()
-    assert "dsm.axes=linear" in driver.current_url  # a jump within the page forgets nothing
+    # A jump within the page forgets nothing. The page puts the choices back after the jump.
+    WebDriverWait(driver, 10).until(lambda driver: "dsm.axes=linear" in driver.current_url)
 
 
 def test_two_runs_side_by_side_have_the_same_axes(driver, page):
