@@ -13,7 +13,7 @@ from hypothesis_settings import examples
 from longterm import InputError, Problem, observe, run
 from longterm.constraints import Affine, Constraint, L1Budget, L2Budget, Stack, VaryingAffine
 from longterm.learners import HedgedCuts
-from longterm.learners.cuts import cut_by_rows, remember
+from longterm.learners.cuts import PARALLEL, cut_by_rows, remember
 from longterm.learners.meta import AdaHedge, AdaptMLProd
 from longterm.losses import Linear, SquaredDistance
 from longterm.problems import doubly_stochastic, two_dimensional
@@ -68,7 +68,8 @@ def as_written(problem: Problem, costs: np.ndarray, bank: float = 0.0, query: bo
     def nearest(y: np.ndarray, u: np.ndarray, excess: float, b: np.ndarray) -> np.ndarray:
         """The point of {⟨u, z − y⟩ ≤ −excess} and {⟨b, z − y⟩ ≤ 0} that is nearest to y."""
         alone = y - (excess / (u @ u) * u if excess else 0)
-        if not b.any() or b @ (alone - y) <= 0:
+        is_parallel = (u @ u) * (b @ b) - (u @ b) ** 2 <= PARALLEL * (u @ u) * (b @ b)
+        if not b.any() or b @ (alone - y) <= 0 or is_parallel:
             return alone
         gram = np.array([[u @ u, u @ b], [u @ b, b @ b]])
         return np.asarray(y - np.stack([u, b], axis=1) @ np.linalg.solve(gram, [excess, 0.0]))
