@@ -1,8 +1,11 @@
 """Parity between groups as a long-term constraint: a price for predicting the positive class in each group.
 
-A positive prediction for row t costs c_t = κ_{a_t} − Σ_a p_a κ_a more, κ_a = λ⁺_a − λ⁻_a the multipliers of group a and
-p_a its share of rows. So the row is learned with the label sign(y_t − c_t) and the weight |y_t − c_t|, where y_t = ±1:
-the reduction of Agarwal et al. (ICML 2018), one row at a time. `docs/tutorials/fair_stream.md` derives it.
+Let h_t ∈ {0, 1} be the prediction for row t, r_a the mean of h in group a and r that of all rows. Give the constraints
+±(r_a − r) ≤ tolerance the multipliers p_a λ^±_a, with p_a the group's share of rows, and let κ_a = λ⁺_a − λ⁻_a. Their
+part of the Lagrangian is Σ_a p_a κ_a (r_a − r), which is the mean of c_t h_t with c_t = κ_{a_t} − Σ_a p_a κ_a, because
+Σ_a p_a κ_a r_a is the mean of κ_{a_t} h_t. So a positive prediction costs c_t more, and a wrong one costs 1: the row is
+learned with the label sign(y_t − c_t) and the weight |y_t − c_t|, where y_t = ±1. This is the reduction of Agarwal et
+al. (ICML 2018), one row at a time.
 
 After BLOCK rows the multipliers of the groups seen in them ascend: λ ← [λ + STEP/√n (±(r_a − r) − tolerance)]₊, with
 r_a of the block and r of the window. n counts the blocks with rows of the group. The step of a group that is missing
