@@ -56,20 +56,6 @@ class Outcome(NamedTuple):
     current: bool
 
 
-@dataclass(frozen=True, repr=False)
-class NoBase(ReprMixin):
-    """The base b = 0 with scale 1, for rules that are a correction alone."""
-
-    def init(self, shape: tuple[int, ...], groups: int, xp: Any, dtype: Any) -> Array:
-        return xp.zeros(shape, dtype=dtype)
-
-    def predict(self, state: Array, groups: Array) -> Prediction:
-        return Prediction(state, namespace(state).ones_like(state), state[..., None])
-
-    def update(self, state: Array, prediction: Prediction, outcome: Outcome) -> Array:
-        return state
-
-
 class TrackerState(NamedTuple):
     """State of a `Tracker`: the threshold, Σ residual², rounds, and the last step."""
 
@@ -81,12 +67,12 @@ class TrackerState(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Tracker(ReprMixin):
-    """A tracked quantile: b ← b + η_t (1{miss} − α), online gradient descent on the pinball loss.
+    """A tracked quantile: b ← b + η_t (1{miss} − α), online gradient descent on the pinball loss. The scale is 1.
 
     Parameters
     ----------
     step : float
-        η, in units of the score.
+        η, in units of the score. With 0 the base stays at 0, for rules that are a correction alone.
     steps : {"constant", "decaying", "scale-free"}
         η; η t^{−0.6} (Angelopoulos, Barber, Bates 2024); or η/√(Σ residual²) (SF-OGD).
     """
@@ -95,7 +81,7 @@ class Tracker(ReprMixin):
     steps: Literal["constant", "decaying", "scale-free"] = "constant"
 
     def __post_init__(self) -> None:
-        validate.validate_fields(self, validate.positive_scalar, "step")
+        validate.validate_fields(self, validate.non_negative_scalar, "step")
         validate.choice("steps", self.steps, ("constant", "decaying", "scale-free"))
 
     def init(self, shape: tuple[int, ...], groups: int, xp: Any, dtype: Any) -> TrackerState:

@@ -31,6 +31,17 @@ class Interval(NamedTuple):
     asked: Asked
 
 
+def require_names(groups: Iterable[str]) -> tuple[str, ...]:
+    """Return the names of a round's groups."""
+    if isinstance(groups, str) or not isinstance(groups, Iterable):
+        raise InputError("groups", f"{groups!r} is not a list", "Give a list of names")
+    names = tuple(groups)
+    for name in names:
+        if not isinstance(name, str) or not name:
+            raise InputError("groups", f"{name!r} is not a name", "Name each group by a non-empty string")
+    return names
+
+
 class Intervals(ReprMixin):
     """Intervals that hold the outcome at a given long-run frequency, overall and in every named group.
 
@@ -146,12 +157,7 @@ class Intervals(ReprMixin):
 
     def _add_groups(self, groups: Iterable[str]) -> tuple[str, ...]:
         """Return the names of a round's groups, and add a column for each new one."""
-        if isinstance(groups, str):
-            raise InputError("groups", f"{groups!r} is one string", "Give a list of names")
-        names = tuple(groups)
-        for name in names:
-            if not isinstance(name, str) or not name:
-                raise InputError("groups", f"{name!r} is not a name", "Name each group by a non-empty string")
+        names = require_names(groups)
         for name in names:
             if name not in self.names:
                 self.rule, self.state = self.rule.add_group(self.state)
@@ -159,5 +165,7 @@ class Intervals(ReprMixin):
         return names
 
     def _require_open(self, interval: Interval) -> None:
+        if not isinstance(interval, Interval):
+            raise InputError("interval", f"{interval!r:.60} is not an interval", "Give what `ask` returned")
         if interval.number not in self._open:
             raise InputError("interval", f"number {interval.number} is not open", "Tell or skip each interval once")

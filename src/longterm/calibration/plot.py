@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from longterm import _validate as validate
 from longterm.calibration.certificates import Bound
 from longterm.errors import InputError, missing_extra
 
@@ -21,6 +22,7 @@ class Settled(NamedTuple):
 
 def plot_coverage(history: Sequence[Settled], level: float, bound: Bound, window: int, axes: Any) -> Any:
     """Draw rolling coverage, widths, and the sum of errors with its certificate; return the three axes."""
+    validate.count("window", window)
     if len(history) < 2:
         raise InputError("history", "has fewer than two settled intervals", "Tell outcomes first")
     if axes is None:

@@ -7,34 +7,31 @@ bounded on every sequence; `bound` evaluates how far.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import betaln
 
 from longterm import _validate as validate
 from longterm._arrays import Array, clamp_min, expand_last, least_divisor, namespace
 from longterm._display import ReprMixin
-from longterm.calibration.bases import NoBase, Outcome, Prediction, Tracker, clamp_max, pinball, select
-from longterm.calibration.certificates import Bound, Evidence, group_bound, position_bound, tracker_bound
+from longterm.calibration.bases import Outcome, Prediction, Tracker, clamp_max, pinball, select
+from longterm.calibration.certificates import Bound, Evidence, group_bound, nested_bound, position_bound, tracker_bound
 from longterm.calibration.corrections import (
     LARGEST_LOG_WEALTH,
     Correction,
     Counts,
     LinearAndBets,
-    NoCorrection,
     Saturating,
     Sinh,
     count_active,
-    next_bet,
 )
 from longterm.calibration.mixture import Mixture, append_zero
 from longterm.errors import InputError
 
 LARGEST_SCORE = 1e100
+_NUMPY = namespace(np.zeros(1))
 
 
 class CalibrationState(NamedTuple):
@@ -76,10 +73,13 @@ class Calibration(ReprMixin):
         α: the share of scores above the threshold. An array gives one rule per entry of the leading axes.
     groups : int
         Number k of groups, the first of which holds every round. 1 means no groups.
-    base : NoBase, Tracker or Mixture, optional
+    base : Tracker or Mixture, optional
         The quantile prediction. Left out: `Mixture`, which has no parameter.
-    correction : correction, optional
+    correction : Correction, optional
         The control of coverage. Left out: `Sinh` without groups, `LinearAndBets` with groups.
+    nested : bool
+        The last axis of `miss_rate` holds levels of one score: rates that decrease, as (0.2, 0.05) for 80 % and 95 %.
+        Their thresholds never cross: each is the largest of its own and those before. Give the score a last axis of 1.
 
     Examples
     --------
@@ -101,8 +101,9 @@ class Calibration(ReprMixin):
 
     miss_rate: validate.Hyper = 0.1
     groups: int = 1
-    base: NoBase | Tracker | Mixture = field(default_factory=Mixture)
+    base: Tracker | Mixture = field(default_factory=Mixture)
     correction: Correction = None  # type: ignore[assignment]  # chosen by the number of groups
+    nested: bool = False
 
     def __post_init__(self) -> None:
         rate = validate.open_unit_interval("miss_rate", self.miss_rate)
@@ -112,11 +113,13 @@ class Calibration(ReprMixin):
             correction = LinearAndBets() if count > 1 else Sinh()
         if not isinstance(correction, Correction):
             raise InputError("correction", f"{correction!r} is no correction", "Give Sinh() or Linear(), for example")
-        if not isinstance(self.base, NoBase | Tracker | Mixture):
-            raise InputError("base", f"{self.base!r} is no base", "Give Mixture(), Tracker() or NoBase()")
+        if not isinstance(self.base, Tracker | Mixture):
+            raise InputError("base", f"{self.base!r} is no base", "Give Mixture() or Tracker()")
         if count > 1 and isinstance(correction, (Sinh, Saturating)):
             name = type(correction).__name__
             raise InputError("correction", f"{name} has no groups", "Use Linear, Bets or LinearAndBets")
+        if self.nested and (count > 1 or np.ndim(rate) == 0 or np.any(np.diff(rate) >= 0.0)):
+            raise InputError("miss_rate", f"{rate!r} does not decrease", "Give np.array([0.2, 0.05]), without groups")
         validate.set_frozen(self, miss_rate=rate, groups=count, correction=correction)
 
     def init(self, shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> CalibrationState:
@@ -124,11 +127,9 @@ class Calibration(ReprMixin):
         dtype = xp.float64 if dtype is None else dtype
         shape = tuple(np.broadcast_shapes(shape, np.shape(self.miss_rate)))
         zero, empty = xp.zeros(shape, dtype=dtype), xp.zeros((*shape, self.groups), dtype=dtype)
-        alpha = xp.asarray(self.miss_rate, dtype=dtype) + zero
-        betting = empty if self.correction.has_bets else empty[..., :0]
         return CalibrationState(
-            alpha,
-            Counts(zero, empty, empty, betting, next_bet(betting, betting, alpha), zero + 1.0),
+            xp.asarray(self.miss_rate, dtype=dtype) + zero,
+            Counts(zero, empty, empty, empty, zero + 1.0),
             self.base.init(shape, self.groups, xp, dtype),
             Evidence(zero, zero, zero, zero, zero),
         )
@@ -144,10 +145,9 @@ class Calibration(ReprMixin):
         open_rounds : array (...) or int
             Other rounds asked for and not yet told. Corrections react more slowly while labels are late.
         """
-        negative = open_rounds < 0
-        if negative is True or (isinstance(negative, np.ndarray | np.generic) and negative.any()):
-            raise InputError("open_rounds", f"{open_rounds!r} is negative", "Give how many other rounds are open")
         xp, told = namespace(state.miss_rate), state.told
+        if type(open_rounds) is not int or open_rounds < 0:
+            open_rounds = validate.non_negative("open_rounds", open_rounds) if xp is _NUMPY else open_rounds
         c = self._require_groups(state, groups)
         prediction = self.base.predict(state.base, c)
         late = 1.0 + open_rounds + 0.0 * told
@@ -155,6 +155,8 @@ class Calibration(ReprMixin):
         threshold = prediction.base + prediction.scale * shift
         if isinstance(self.base, Mixture):
             threshold = select(told < self._free, told + xp.inf, threshold)
+        if self.nested:
+            threshold = xp.stack([xp.max(threshold[..., : j + 1], axis=-1) for j in range(told.shape[-1])], axis=-1)
         return Asked(threshold, shift, prediction, c, late, told)
 
     def tell(self, state: CalibrationState, asked: Asked, score: Array) -> CalibrationState:
@@ -162,13 +164,7 @@ class Calibration(ReprMixin):
 
         Scores are finite, of magnitude at most 1e100 (1e19 in single precision).
         """
-        xp, alpha, counts = namespace(state.miss_rate), state.miss_rate, state.counts
-        s = xp.asarray(score, dtype=alpha.dtype)[()]
-        largest = min(LARGEST_SCORE, 1.0 / least_divisor(s))
-        if isinstance(s, np.ndarray | np.generic) and not (np.abs(s) <= largest).all():
-            what = f"{score!r} is not a number of magnitude at most {largest:.3g}"
-            round_number = int(np.min(np.asarray(state.told))) + 1
-            raise InputError("score", what, "Give the score that was observed", round=round_number)
+        alpha, counts, s = state.miss_rate, state.counts, self._require_score(state, score)
         residual = select(s > asked.threshold, 1.0 - alpha, select(s < asked.threshold, -alpha, 0.0 * alpha))
         active, started = count_active(asked.groups), clamp_max(asked.told, 1.0)
         outcome = Outcome(s, residual, asked.groups, active, alpha, started, asked.told is state.told)
@@ -188,13 +184,31 @@ class Calibration(ReprMixin):
                 what = f"is missing; the rule has {self.groups}"
                 raise InputError("groups", what, "Give an array of zeros and ones, the first 1")
             return xp.ones(shape, dtype=state.told.dtype)
-        c = xp.asarray(groups, dtype=state.told.dtype)
-        if tuple(c.shape[-1:]) != shape[-1:]:
-            raise InputError("groups", f"has shape {tuple(c.shape)}", f"Give an array of shape {shape}")
+        try:
+            c = xp.broadcast_to(xp.asarray(groups, dtype=state.told.dtype), shape)
+        except (TypeError, ValueError):
+            raise InputError("groups", f"{groups!r:.200} does not fit", f"Give numbers of shape {shape}") from None
         if isinstance(c, np.ndarray) and not ((c * c == c).all() and c[..., 0].all()):
             raise InputError("groups", "holds other numbers than 0 and 1, or a first that is not 1",
                              "Give 0 or 1 per group; the first group holds every round")  # fmt: skip
-        return c if tuple(c.shape) == shape else xp.broadcast_to(c, shape)
+        return c
+
+    def _require_score(self, state: CalibrationState, score: Array) -> Array:
+        """Return the score as an array of the state's shape. Arrays other than NumPy's are not checked."""
+        xp, alpha = namespace(state.miss_rate), state.miss_rate
+        if xp is not _NUMPY:
+            return xp.asarray(score, dtype=alpha.dtype) + 0.0 * alpha
+        largest = min(LARGEST_SCORE, 1.0 / least_divisor(alpha))
+        try:
+            given = np.asarray(score)
+            s = given.astype(alpha.dtype) + 0.0 * alpha
+            if given.dtype.kind in "fiu" and s.shape == alpha.shape and (np.abs(s) <= largest).all():
+                return s
+        except (TypeError, ValueError):
+            pass
+        what = f"{score!r:.200} is not a number of magnitude at most {largest:.3g}"
+        what += f" for each of the rules, whose shape is {alpha.shape}" if alpha.shape else ""
+        raise InputError("score", what, "Give the score that was observed", round=int(state.told.min(initial=0)) + 1)
 
     @cached_property
     def _free(self) -> Any:
@@ -213,9 +227,9 @@ class Calibration(ReprMixin):
         late = clamp_min(old.late, state.told - asked.told)
         free = asked.threshold == xp.inf  # such a round cannot be missed
         position, z = outcome.score, (outcome.score - asked.prediction.base) / asked.prediction.scale
-        if self._has_position or isinstance(self.correction, NoCorrection):
+        if self._has_position or type(self.correction) is Correction:
             if self._has_position:
-                position = self.correction.inverse(z, asked.told, asked.late)
+                position = self.correction.inverse(z, asked.told, alpha, asked.late)
                 if isinstance(self.base, Mixture):
                     position = select(free, state.counts.excess(alpha)[..., 0], position)
             lowest, highest = clamp_max(old.lowest, position), clamp_min(old.highest, position)
@@ -242,14 +256,11 @@ class Calibration(ReprMixin):
         counts, alpha = state.counts, state.miss_rate
         xp, wealth, added = namespace(alpha), counts.log_wealth, 1.0 / larger.groups
         if self.groups == 1:
-            misses, hits = counts.misses, counts.rounds - counts.misses
-            wealth = xp.asarray(betaln(misses + 0.5, hits + 0.5)) - math.log(math.pi)
-            wealth = wealth - misses * xp.log(alpha)[..., None] - hits * xp.log1p(-alpha)[..., None]
             linear = correction.gain * counts.excess(alpha)[..., 0] ** 2
             added = 0.5 * (linear + xp.exp(xp.minimum(wealth[..., 0], LARGEST_LOG_WEALTH)) - 1.0)
-        rounds, misses = append_zero(counts.rounds), append_zero(counts.misses)
-        bet = next_bet(rounds, misses, alpha)
-        grown = counts._replace(rounds=rounds, misses=misses, log_wealth=append_zero(wealth), bet=bet)
+        grown = counts._replace(
+            rounds=append_zero(counts.rounds), misses=append_zero(counts.misses), log_wealth=append_zero(wealth)
+        )
         evidence = state.evidence._replace(loss=state.evidence.loss + added)
         return larger, CalibrationState(alpha, grown, self.base.add_group(state.base), evidence)
 
@@ -276,8 +287,9 @@ class Calibration(ReprMixin):
         where labels came late. `InputError` for the default base without a correction, which has no theorem.
         """
         if self._has_position:
-            return position_bound(state.evidence, state.miss_rate)
-        if not isinstance(self.correction, NoCorrection):
+            alone = position_bound(state.evidence, state.miss_rate)
+            return nested_bound(alone) if self.nested else alone
+        if type(self.correction) is not Correction:
             return group_bound(self.correction, state.counts, state.evidence, state.miss_rate)
         if isinstance(self.base, Tracker):
             return tracker_bound(self.base, state.base, state.evidence)
