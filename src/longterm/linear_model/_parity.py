@@ -30,10 +30,10 @@ BLOCK = 32
 """Rows between two steps of the multipliers."""
 STEP = 2.0
 """The step of the multipliers is STEP/√n. Chosen on Adult: 1 is slower to reach the tolerance, 4 varies more."""
-LARGEST_FACTOR = 4.0
+LARGEST_FACTOR = 16.0
 """A group seen in a share q of the blocks takes steps 1/q times as long, at most so many times."""
-LARGEST_PRICE = 10.0
-"""Bound on |κ_a|, so that a row of a rare group weighs at most 21 times as much as another."""
+LARGEST_PRICE = 100.0
+"""Bound on λ_a and |κ_a|. A group with a share p_a of the rows pulls with p_a κ_a: rare groups need large prices."""
 LEAST_ROWS = 30
 """Groups with fewer rows in the window do not count for `violation`: their rates say too little."""
 ARRAYS = ("clock", "age", "multipliers", "totals", "block_rows", "block_positives", "recent")
@@ -83,7 +83,7 @@ class GroupPrices:
     @property
     def prices(self) -> FloatArray:
         """κ_a of every group."""
-        made: FloatArray = np.clip(self.multipliers[:, 0] - self.multipliers[:, 1], -LARGEST_PRICE, LARGEST_PRICE)
+        made: FloatArray = self.multipliers[:, 0] - self.multipliers[:, 1]
         return made
 
     def signed_weights(self, numbers: NDArray[np.int64], labels: FloatArray) -> FloatArray:
@@ -108,7 +108,7 @@ class GroupPrices:
         self.age = self.age + 1
         clock = np.maximum(self.clock, 1)
         steps = np.where(seen, STEP / np.sqrt(clock) * np.minimum(self.age / clock, LARGEST_FACTOR), 0.0)
-        self.multipliers = np.maximum(self.multipliers + steps[:, None] * values, 0.0)
+        self.multipliers = np.clip(self.multipliers + steps[:, None] * values, 0.0, LARGEST_PRICE)
         self.totals, self.block_rows = self.totals + self.block_rows, np.zeros(len(seen))
         self.block_positives = np.zeros(len(seen))
         return True
@@ -142,6 +142,7 @@ class GroupPrices:
             fits = given.dtype == like.dtype and given.shape[name == "recent" :] == like.shape[name == "recent" :]
             require(fits and bool(((given >= 0) & (given < np.inf)).all()), f"{name} is not one of these groups")
             setattr(self, name, given)
+        require(bool((self.multipliers <= LARGEST_PRICE).all()), "a group has a price out of bounds")
         highest = self.recent.max(axis=0, initial=0)
         require(len(self.recent) <= self.window and highest[0] < max(len(names), 1), "a recent row has no group")
         full = (self.block_positives > self.block_rows).any() or self.block_rows.sum() >= BLOCK
