@@ -215,7 +215,7 @@ def test_late_labels_do_not_make_the_experts_oscillate():
     state, waiting, losses = rule.init(), [], []
     for score in scores:
         asked = rule.ask(state, open_rounds=len(waiting))
-        error = score - np.append(asked.prediction.experts, np.quantile(scores, 0.9))
+        error = score - np.append(asked.experts, np.quantile(scores, 0.9))
         losses.append(np.maximum(0.9 * error, -0.1 * error))
         waiting.append((asked, score))
         if len(waiting) > 50:

@@ -11,9 +11,10 @@ import numpy as np
 
 from longterm import _validate as validate
 from longterm._display import ReprMixin
+from longterm.calibration.bases import Asked
 from longterm.calibration.certificates import Bound
 from longterm.calibration.plot import plot_coverage
-from longterm.calibration.rule import Asked, Calibration, CalibrationState
+from longterm.calibration.rule import Calibration, CalibrationState
 from longterm.errors import InputError
 
 HISTORY = 20_000
