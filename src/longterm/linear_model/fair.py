@@ -133,7 +133,7 @@ class FairLinearClassifier(BudgetLinearClassifier):
 
     @property
     def violation_(self) -> float:
-        """The largest |r_a − r| − tolerance over the last `window` rows, predicted before learning; groups of 30 rows."""
+        """The largest |r_a − r| − tolerance over the last `window` rows, of groups with 30 of them."""
         return self._fitted_prices().violation
 
     @property
