@@ -118,8 +118,10 @@ class Calibration(ReprMixin):
         if count > 1 and isinstance(correction, (Sinh, Saturating)):
             name = type(correction).__name__
             raise InputError("correction", f"{name} has no groups", "Use Linear, Bets or LinearAndBets")
-        if self.nested and (count > 1 or np.ndim(rate) == 0 or np.any(np.diff(rate) >= 0.0)):
-            raise InputError("miss_rate", f"{rate!r} does not decrease", "Give np.array([0.2, 0.05]), without groups")
+        if self.nested and (np.ndim(rate) == 0 or np.any(np.diff(rate) >= 0.0)):
+            raise InputError("miss_rate", f"{rate!r} does not decrease", "Give np.array([0.2, 0.05]), for example")
+        if self.nested and (count > 1 or not correction.has_inverse):
+            raise InputError("nested", "needs one group and Sinh, Linear or Saturating", "Use one rule per level")
         validate.set_frozen(self, miss_rate=rate, groups=count, correction=correction)
 
     def init(self, shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> CalibrationState:
@@ -162,9 +164,11 @@ class Calibration(ReprMixin):
     def tell(self, state: CalibrationState, asked: Asked, score: Array) -> CalibrationState:
         """Return the state after the score of an asked round, which may come late and in any order.
 
-        Scores are finite, of magnitude at most 1e100 (1e19 in single precision).
+        Scores are finite, of magnitude at most 1e100 (1e19 in single precision). The ask may be older than a group.
         """
         alpha, counts, s = state.miss_rate, state.counts, self._require_score(state, score)
+        if asked.groups.shape[-1] < self.groups:
+            asked = self._with_all_groups(asked)
         residual = select(s > asked.threshold, 1.0 - alpha, select(s < asked.threshold, -alpha, 0.0 * alpha))
         active, started = count_active(asked.groups), clamp_max(asked.told, 1.0)
         outcome = Outcome(s, residual, asked.groups, active, alpha, started, asked.told is state.told)
@@ -174,6 +178,13 @@ class Calibration(ReprMixin):
             self.base.update(state.base, asked.prediction, outcome),
             self._evidence(state, asked, outcome),
         )
+
+    def _with_all_groups(self, asked: Asked) -> Asked:
+        """Return an ask that was made before groups were added, with zeros for the new ones."""
+        groups, prediction = asked.groups, asked.prediction
+        while groups.shape[-1] < self.groups and isinstance(self.base, Mixture):
+            groups, prediction = append_zero(groups), self.base.add_experts(prediction)
+        return asked._replace(groups=groups, prediction=prediction)
 
     def _require_groups(self, state: CalibrationState, groups: Array) -> Array:
         """Return the groups of a round as an array (..., k)."""
@@ -249,7 +260,7 @@ class Calibration(ReprMixin):
         The potential of Theorem 3 grows by at most 1/k, or by that of the sums where the rule had no groups before.
         The certificate counts it.
         """
-        if not isinstance(self.base, Mixture) or not isinstance(self.correction, (Sinh, LinearAndBets)):
+        if self.nested or not isinstance(self.base, Mixture) or not isinstance(self.correction, (Sinh, LinearAndBets)):
             raise InputError("groups", "can be added to the default rule only", "Make the rule with all groups at once")
         correction = self.correction if self.groups > 1 else LinearAndBets()
         larger = Calibration(self.miss_rate, self.groups + 1, self.base, correction)
@@ -263,13 +274,6 @@ class Calibration(ReprMixin):
         )
         evidence = state.evidence._replace(loss=state.evidence.loss + added)
         return larger, CalibrationState(alpha, grown, self.base.add_group(state.base), evidence)
-
-    def with_all_groups(self, asked: Asked) -> Asked:
-        """Return an ask that was made before groups were added, with zeros for the new ones."""
-        groups, prediction = asked.groups, asked.prediction
-        while groups.shape[-1] < self.groups and isinstance(self.base, Mixture):
-            groups, prediction = append_zero(groups), self.base.add_experts(prediction)
-        return asked._replace(groups=groups, prediction=prediction)
 
     def excess(self, state: CalibrationState) -> Array:
         """Return Σ (1{miss} − α) per group, shape (..., k). Rounds with a tie are left out."""
