@@ -347,7 +347,7 @@ def main():
     """Run the tasks that are named, or all."""
     parser = argparse.ArgumentParser()
     parser.add_argument("tasks", nargs="*", default=[*TASKS, "fairlearn", "overhead"])
-    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--seeds", type=int, default=4)
     chosen = parser.parse_args()
     torch.set_num_threads(1)
     for name in chosen.tasks:

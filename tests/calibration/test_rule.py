@@ -4,7 +4,7 @@ import array_api_strict
 import numpy as np
 import pytest
 
-from longterm.calibration import Calibration, Linear, LinearAndBets, Mixture, Sinh, Tracker, published
+from longterm.calibration import Bets, Calibration, Linear, LinearAndBets, Mixture, Sinh, Tracker, published
 from longterm.errors import InputError
 
 
@@ -215,7 +215,7 @@ def test_late_labels_do_not_make_the_experts_oscillate():
     state, waiting, losses = rule.init(), [], []
     for score in scores:
         asked = rule.ask(state, open_rounds=len(waiting))
-        error = score - np.append(asked.prediction.experts, np.quantile(scores, 0.9))
+        error = score - np.append(asked.experts, np.quantile(scores, 0.9))
         losses.append(np.maximum(0.9 * error, -0.1 * error))
         waiting.append((asked, score))
         if len(waiting) > 50:
@@ -265,7 +265,7 @@ def test_groups_added_later_keep_the_certificate():
         if t in (50, 90, 200):
             waiting = rule.ask(state, None if rule.groups == 1 else np.eye(1, rule.groups)[0])
             rule, state = rule.add_group(state)
-            state = rule.tell(state, rule.with_all_groups(waiting), rng.exponential())
+            state = rule.tell(state, waiting, rng.exponential())
         c = np.ones(rule.groups)
         c[1:] = rng.random(rule.groups - 1) < 0.5
         asked = rule.ask(state, c)
@@ -295,6 +295,8 @@ def test_groups_added_later_keep_the_certificate():
         (lambda: Calibration(np.nan), "miss_rate"),
         (lambda: Calibration(0.1, True), "groups"),
         (lambda: Calibration(0.1, nested=True), "miss_rate"),
+        (lambda: Calibration(np.array([0.2, 0.1]), correction=Bets(), nested=True), "nested"),
+        (lambda: published.aci(0.1, step=1.0).add_group(published.aci(0.1, step=1.0).init()), "default rule"),
         (lambda: Calibration(0.1, 3).ask(Calibration(0.1, 3).init(), ["a", "b", "c"]), "groups"),
         (lambda: Calibration(0.1, 3).ask(Calibration(0.1, 3).init(), np.ones((4, 3))), "groups"),
         (lambda: Calibration(0.1, 3).ask(Calibration(0.1, 3).init(), [1.0, np.nan, 0.0]), "groups"),

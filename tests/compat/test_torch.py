@@ -130,6 +130,7 @@ def test_another_device_takes_the_path_of_tensors():
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler on the CPU")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of PyTorch's own code, with some versions of Python
 def test_compiled_steps():
     torch._dynamo.reset()
     module, plain = Multipliers(2, dtype=torch.float64), Multipliers(2, dtype=torch.float64)

@@ -5,7 +5,7 @@ every group, without a step size. `Intervals`, the estimators and `PanelInterval
 """
 
 from longterm.calibration import published
-from longterm.calibration.bases import Tracker
+from longterm.calibration.bases import Asked, Tracker
 from longterm.calibration.certificates import Bound
 from longterm.calibration.corrections import Bets, Correction, Linear, LinearAndBets, Saturating, Sinh
 from longterm.calibration.estimators import OnlineConformalClassifier, OnlineConformalRegressor
@@ -13,7 +13,7 @@ from longterm.calibration.holds import ExcessHold
 from longterm.calibration.intervals import Interval, Intervals
 from longterm.calibration.mixture import Mixture
 from longterm.calibration.panel import PanelIntervals
-from longterm.calibration.rule import Asked, Calibration, CalibrationState
+from longterm.calibration.rule import Calibration, CalibrationState
 
 __all__ = [
     "Asked",

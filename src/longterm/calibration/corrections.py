@@ -12,7 +12,7 @@ from typing import NamedTuple
 from longterm import _validate as validate
 from longterm._arrays import Array, clamp_min, expand_last, namespace
 from longterm._display import ReprMixin
-from longterm.calibration.bases import clamp_max, select
+from longterm.calibration.bases import clamp_max, count_active, select
 
 LARGEST_EXPONENT = 700.0
 LARGEST_LOG_WEALTH = 600.0
@@ -40,7 +40,7 @@ class Counts(NamedTuple):
         alpha = expand_last(miss_rate)
         return ((self.misses + 0.5) / (self.rounds + 1.0) - alpha) / (alpha * (1.0 - alpha))
 
-    def add(self, residual: Array, groups: Array, active: Array, miss_rate: Array) -> Counts:
+    def add(self, residual: Array, groups: Array, miss_rate: Array) -> Counts:
         """Return the counts after a round with this residual (..., 1), 0 at a tie."""
         none = 0.0 * groups
         return Counts(
@@ -48,13 +48,8 @@ class Counts(NamedTuple):
             self.rounds + select(residual != 0.0, groups, none),
             self.misses + select(residual > 0.0, groups, none),
             self.log_wealth + namespace(groups).log1p(self.bet(miss_rate) * (residual * groups)),
-            clamp_min(self.most_active, active),
+            clamp_min(self.most_active, count_active(groups)),
         )
-
-
-def count_active(groups: Array) -> Array:
-    """Return the number of groups of a round, given 0 or 1 for each. The product is faster than the sum."""
-    return namespace(groups).vecdot(groups, groups)
 
 
 @dataclass(frozen=True, repr=False)

@@ -11,9 +11,10 @@ import numpy as np
 
 from longterm import _validate as validate
 from longterm._display import ReprMixin
+from longterm.calibration.bases import Asked
 from longterm.calibration.certificates import Bound
-from longterm.calibration.plot import Settled, plot_coverage
-from longterm.calibration.rule import Asked, Calibration, CalibrationState
+from longterm.calibration.plot import plot_coverage
+from longterm.calibration.rule import Calibration, CalibrationState
 from longterm.errors import InputError
 
 HISTORY = 20_000
@@ -78,7 +79,8 @@ class Intervals(ReprMixin):
         """Columns of the groups; column 0 holds every round."""
         self._asked = 0
         self._open: set[int] = set()
-        self._history: deque[Settled] = deque(maxlen=HISTORY)
+        self._history: deque[tuple[bool, float, tuple[str, ...]]] = deque(maxlen=HISTORY)
+        """Settled intervals: whether it covered, its width, its groups."""
         self._add_groups(groups)
 
     def copy(self) -> Self:
@@ -120,10 +122,10 @@ class Intervals(ReprMixin):
         self._require_open(interval)
         error = y - interval.prediction
         score: Any = abs(error) if self.symmetric else np.array([-error, error])
-        self.state = self.rule.tell(self.state, self.rule.with_all_groups(interval.asked), score)
+        self.state = self.rule.tell(self.state, interval.asked, score)
         self._open.remove(interval.number)
         covered = interval.lower <= y <= interval.upper
-        self._history.append(Settled(covered, interval.upper - interval.lower, interval.groups))
+        self._history.append((covered, interval.upper - interval.lower, interval.groups))
 
     def skip(self, interval: Interval) -> None:
         """Give up an interval whose outcome will not come."""

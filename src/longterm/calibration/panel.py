@@ -10,7 +10,8 @@ import numpy as np
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
 from longterm._display import ReprMixin
-from longterm.calibration.rule import LARGEST_SCORE, Asked, Calibration
+from longterm.calibration.bases import Asked
+from longterm.calibration.rule import LARGEST_SCORE, Calibration
 from longterm.errors import InputError
 
 Frame = Any

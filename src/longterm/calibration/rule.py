@@ -16,17 +16,9 @@ import numpy as np
 from longterm import _validate as validate
 from longterm._arrays import Array, clamp_min, expand_last, least_divisor, namespace
 from longterm._display import ReprMixin
-from longterm.calibration.bases import Outcome, Prediction, Tracker, clamp_max, pinball, select
+from longterm.calibration.bases import Asked, Tracker, clamp_max, count_active, pinball, select
 from longterm.calibration.certificates import Bound, Evidence, group_bound, nested_bound, position_bound, tracker_bound
-from longterm.calibration.corrections import (
-    LARGEST_LOG_WEALTH,
-    Correction,
-    Counts,
-    LinearAndBets,
-    Saturating,
-    Sinh,
-    count_active,
-)
+from longterm.calibration.corrections import LARGEST_LOG_WEALTH, Correction, Counts, LinearAndBets, Saturating, Sinh
 from longterm.calibration.mixture import Mixture, append_zero
 from longterm.errors import InputError
 
@@ -46,21 +38,6 @@ class CalibrationState(NamedTuple):
     def told(self) -> Array:
         """Number of rounds whose score is known."""
         return self.counts.told
-
-
-class Asked(NamedTuple):
-    """A threshold (a score above it is a miss), and what `tell` needs later.
-
-    The shift is the correction in units of the scale. `late` is 1 + the other open rounds, and `told` the number of
-    known scores, at the ask.
-    """
-
-    threshold: Array
-    shift: Array
-    prediction: Prediction
-    groups: Array
-    late: Array
-    told: Array
 
 
 @dataclass(frozen=True, repr=False)
@@ -118,8 +95,10 @@ class Calibration(ReprMixin):
         if count > 1 and isinstance(correction, (Sinh, Saturating)):
             name = type(correction).__name__
             raise InputError("correction", f"{name} has no groups", "Use Linear, Bets or LinearAndBets")
-        if self.nested and (count > 1 or np.ndim(rate) == 0 or np.any(np.diff(rate) >= 0.0)):
-            raise InputError("miss_rate", f"{rate!r} does not decrease", "Give np.array([0.2, 0.05]), without groups")
+        if self.nested and (np.ndim(rate) == 0 or np.any(np.diff(rate) >= 0.0)):
+            raise InputError("miss_rate", f"{rate!r} does not decrease", "Give np.array([0.2, 0.05]), for example")
+        if self.nested and (count > 1 or not correction.has_inverse):
+            raise InputError("nested", "needs one group and Sinh, Linear or Saturating", "Use one rule per level")
         validate.set_frozen(self, miss_rate=rate, groups=count, correction=correction)
 
     def init(self, shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> CalibrationState:
@@ -149,31 +128,38 @@ class Calibration(ReprMixin):
         if type(open_rounds) is not int or open_rounds < 0:
             open_rounds = validate.non_negative("open_rounds", open_rounds) if xp is _NUMPY else open_rounds
         c = self._require_groups(state, groups)
-        prediction = self.base.predict(state.base, c)
+        base, scale, experts = self.base.predict(state.base, c)
         late = 1.0 + open_rounds + 0.0 * told
         shift = self.correction(state.counts, c, state.miss_rate, late)
-        threshold = prediction.base + prediction.scale * shift
+        threshold = base + scale * shift
         if isinstance(self.base, Mixture):
             threshold = select(told < self._free, told + xp.inf, threshold)
         if self.nested:
             threshold = xp.stack([xp.max(threshold[..., : j + 1], axis=-1) for j in range(told.shape[-1])], axis=-1)
-        return Asked(threshold, shift, prediction, c, late, told)
+        return Asked(threshold, shift, base, scale, experts, c, late, told)
 
     def tell(self, state: CalibrationState, asked: Asked, score: Array) -> CalibrationState:
         """Return the state after the score of an asked round, which may come late and in any order.
 
-        Scores are finite, of magnitude at most 1e100 (1e19 in single precision).
+        Scores are finite, of magnitude at most 1e100 (1e19 in single precision). The ask may be older than a group.
         """
         alpha, counts, s = state.miss_rate, state.counts, self._require_score(state, score)
+        if asked.groups.shape[-1] < self.groups:
+            asked = self._with_all_groups(asked)
         residual = select(s > asked.threshold, 1.0 - alpha, select(s < asked.threshold, -alpha, 0.0 * alpha))
-        active, started = count_active(asked.groups), clamp_max(asked.told, 1.0)
-        outcome = Outcome(s, residual, asked.groups, active, alpha, started, asked.told is state.told)
         return CalibrationState(
             alpha,
-            counts.add(expand_last(residual), asked.groups, active, alpha),
-            self.base.update(state.base, asked.prediction, outcome),
-            self._evidence(state, asked, outcome),
+            counts.add(expand_last(residual), asked.groups, alpha),
+            self.base.update(state.base, asked, s, residual, alpha, asked.told is state.told),
+            self._evidence(state, asked, s, residual),
         )
+
+    def _with_all_groups(self, asked: Asked) -> Asked:
+        """Return an ask that was made before groups were added, with zeros for the new ones."""
+        groups, experts = asked.groups, asked.experts
+        while groups.shape[-1] < self.groups and isinstance(self.base, Mixture):
+            groups, experts = append_zero(groups), self.base.add_experts(experts)
+        return asked._replace(groups=groups, experts=experts)
 
     def _require_groups(self, state: CalibrationState, groups: Array) -> Array:
         """Return the groups of a round as an array (..., k)."""
@@ -221,12 +207,12 @@ class Calibration(ReprMixin):
         """True if Theorem 1 applies: one group, and a correction with an inverse."""
         return self.groups == 1 and self.correction.has_inverse
 
-    def _evidence(self, state: CalibrationState, asked: Asked, outcome: Outcome) -> Evidence:
+    def _evidence(self, state: CalibrationState, asked: Asked, score: Array, residual: Array) -> Evidence:
         """Return the certificate's sums after a round."""
-        xp, old, alpha, residual = namespace(state.miss_rate), state.evidence, state.miss_rate, outcome.residual
+        xp, old, alpha = namespace(state.miss_rate), state.evidence, state.miss_rate
         late = clamp_min(old.late, state.told - asked.told)
         free = asked.threshold == xp.inf  # such a round cannot be missed
-        position, z = outcome.score, (outcome.score - asked.prediction.base) / asked.prediction.scale
+        position, z = score, (score - asked.base) / asked.scale
         if self._has_position or type(self.correction) is Correction:
             if self._has_position:
                 position = self.correction.inverse(z, asked.told, alpha, asked.late)
@@ -236,11 +222,12 @@ class Calibration(ReprMixin):
             return old._replace(lowest=lowest, highest=highest, late=late)
         # The potential grows by r·(correction now), which is r·(correction at the ask) plus the change in between.
         now = asked.shift
-        if not (outcome.current and isinstance(asked.late, np.generic) and asked.late == 1.0):
+        if not (asked.told is state.told and isinstance(asked.late, np.generic) and asked.late == 1.0):
             now = self.correction(state.counts, asked.groups, alpha, xp.ones_like(asked.late))
         ask, base_loss = select(free, 0.0 * z, asked.shift), select(free, 0.0 * z, pinball(z, alpha))
         loss = base_loss + clamp_min(residual * (now - ask), 0.0)
-        squares = residual**2 * outcome.active / clamp_min(state.counts.most_active, outcome.active)
+        active = count_active(asked.groups)
+        squares = residual**2 * active / clamp_min(state.counts.most_active, active)
         return old._replace(loss=old.loss + loss, squares=old.squares + squares, late=late)
 
     def add_group(self, state: CalibrationState) -> tuple[Calibration, CalibrationState]:
@@ -249,7 +236,7 @@ class Calibration(ReprMixin):
         The potential of Theorem 3 grows by at most 1/k, or by that of the sums where the rule had no groups before.
         The certificate counts it.
         """
-        if not isinstance(self.base, Mixture) or not isinstance(self.correction, (Sinh, LinearAndBets)):
+        if self.nested or not isinstance(self.base, Mixture) or not isinstance(self.correction, (Sinh, LinearAndBets)):
             raise InputError("groups", "can be added to the default rule only", "Make the rule with all groups at once")
         correction = self.correction if self.groups > 1 else LinearAndBets()
         larger = Calibration(self.miss_rate, self.groups + 1, self.base, correction)
@@ -263,13 +250,6 @@ class Calibration(ReprMixin):
         )
         evidence = state.evidence._replace(loss=state.evidence.loss + added)
         return larger, CalibrationState(alpha, grown, self.base.add_group(state.base), evidence)
-
-    def with_all_groups(self, asked: Asked) -> Asked:
-        """Return an ask that was made before groups were added, with zeros for the new ones."""
-        groups, prediction = asked.groups, asked.prediction
-        while groups.shape[-1] < self.groups and isinstance(self.base, Mixture):
-            groups, prediction = append_zero(groups), self.base.add_experts(prediction)
-        return asked._replace(groups=groups, prediction=prediction)
 
     def excess(self, state: CalibrationState) -> Array:
         """Return Σ (1{miss} − α) per group, shape (..., k). Rounds with a tie are left out."""

@@ -36,7 +36,8 @@ LARGEST_PRICE = 100.0
 """Bound on λ_a and |κ_a|. A group with a share p_a of the rows pulls with p_a κ_a: rare groups need large prices."""
 LEAST_ROWS = 30
 """Groups with fewer rows in the window do not count for `violation`: their rates say too little."""
-ARRAYS = ("clock", "age", "multipliers", "totals", "block_rows", "block_positives", "recent")
+GROUP_ARRAYS = ("clock", "age", "multipliers", "totals", "block_rows", "block_positives")
+ARRAYS = (*GROUP_ARRAYS, "recent")
 
 
 class GroupPrices:
@@ -64,11 +65,9 @@ class GroupPrices:
         known = self.names
         numbers = np.array([known.setdefault(group, len(known)) for group in groups], dtype=np.int64)
         more = len(known) - len(self.clock)
-        if more:
-            self.clock, self.age = (np.append(one, np.zeros(more, dtype=np.int64)) for one in (self.clock, self.age))
-            self.multipliers = np.append(self.multipliers, np.zeros((more, 2)), axis=0)
-            for name in ("totals", "block_rows", "block_positives"):
-                setattr(self, name, np.append(getattr(self, name), np.zeros(more)))
+        for name in GROUP_ARRAYS if more else ():
+            old = getattr(self, name)
+            setattr(self, name, np.append(old, np.zeros((more, *old.shape[1:]), old.dtype), axis=0))
         return numbers
 
     def counts(self, labels: FloatArray) -> NDArray[np.bool_]:
@@ -83,8 +82,7 @@ class GroupPrices:
     @property
     def prices(self) -> FloatArray:
         """κ_a of every group."""
-        made: FloatArray = self.multipliers[:, 0] - self.multipliers[:, 1]
-        return made
+        return np.asarray(self.multipliers[:, 0] - self.multipliers[:, 1])
 
     def signed_weights(self, numbers: NDArray[np.int64], labels: FloatArray) -> FloatArray:
         """Return y_t − c_t for rows of these groups: the label to learn is its sign, the weight its size."""
@@ -104,8 +102,7 @@ class GroupPrices:
         seen = self.block_rows > 0
         gaps = self.block_positives / np.maximum(self.block_rows, 1.0) - self.recent[:, 1].mean()
         values = np.stack([gaps, -gaps], axis=1) - self.tolerance
-        self.clock = self.clock + seen
-        self.age = self.age + 1
+        self.clock, self.age = self.clock + seen, self.age + 1
         clock = np.maximum(self.clock, 1)
         steps = np.where(seen, STEP / np.sqrt(clock) * np.minimum(self.age / clock, LARGEST_FACTOR), 0.0)
         self.multipliers = np.clip(self.multipliers + steps[:, None] * values, 0.0, LARGEST_PRICE)
