@@ -127,11 +127,11 @@ class ChooserCopy(RoundsCopy[ChooserState, OpenChoice]):
         self._packer = StatePacker(_small(self.state), {"counters": Counts._fields}, others)
 
     def _use(self, rule: PrimalDual) -> None:
-        self._rule, self._start = rule, rule.init()
+        self._start, self._rule = rule.init(), rule  # in this order: see `rule`
 
     @property
     def rule(self) -> PrimalDual:
-        """The rule, with the present number of actions."""
+        """The rule, with the present number of actions. An interrupted call may have left `_rule` with another."""
         if self._rule.actions != self.state.counts.actions:
             self._use(self._rule.with_actions(self.state.counts.actions))
         return self._rule

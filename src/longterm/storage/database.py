@@ -72,7 +72,6 @@ class Database:
             raise InputError("durability", f"{durability!r} is not known", "Choose 'commit' or 'relaxed'")
         text = os.fspath(url)
         self.is_postgres = text.startswith(("postgresql://", "postgres://"))
-        self._begin = "BEGIN" if self.is_postgres else "BEGIN IMMEDIATE"
         self.path: Any = _without_password(text) if self.is_postgres else Path(text).absolute()
         """The file, or the URL without its password, for messages."""
         self._url = text
@@ -236,14 +235,8 @@ class Database:
         try:
             if len(statements) == 1:
                 return bool(self._execute(*statements[0]).rowcount == 1)
-            self.rollback()
-            try:
-                self._execute(self._begin, ())
+            with self._transaction():
                 self.write_locked(statements, guarded)
-                self._execute("COMMIT", ())
-            except BaseException:
-                self._undo()
-                raise
         except ConflictError:
             return False
         except self._errors as error:
@@ -273,7 +266,7 @@ class Database:
         """
         self._require_unmoved()
         try:
-            with self._transaction(self._begin):
+            with self._transaction():
                 self.lock(name)
                 yield
         except self._errors as error:
@@ -322,21 +315,18 @@ class Database:
                     raise
 
     @contextmanager
-    def _transaction(self, begin: str) -> Iterator[None]:
+    def _transaction(self, begin: str = "") -> Iterator[None]:
         self.rollback()
         try:  # an interrupt after BEGIN ends the transaction too: it may keep other processes out
-            self._execute(begin, ())
+            self._execute(begin or ("BEGIN" if self.is_postgres else "BEGIN IMMEDIATE"), ())
             yield
             self._execute("COMMIT", ())
         except BaseException:
-            self._undo()
+            try:
+                self.rollback()
+            finally:  # in case an interrupt stopped the first one
+                self.rollback()
             raise
-
-    def _undo(self) -> None:
-        try:
-            self.rollback()
-        finally:  # in case an interrupt stopped the first one
-            self.rollback()
 
     def rollback(self) -> None:
         """Undo a transaction that an interrupt left open."""
