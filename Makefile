@@ -101,7 +101,8 @@ soak: $(READY)
 # after it DOCTESTS=no leaves them out.
 RUN_PAGES := tests/docs/test_readme.py tests/docs/test_pages.py tests/learners/test_outside.py tests/service/test_live_docs.py \
 	tests/pacing/test_pacing_data.py tests/problems/test_scenarios.py tests/examples/test_linear_model.py \
-	tests/examples/test_routing_example.py tests/cli/test_cli.py tests/calibration/test_page.py
+	tests/examples/test_routing_example.py tests/cli/test_cli.py tests/calibration/test_page.py \
+	tests/server/test_guide.py tests/compat/test_litellm_ledger.py
 DOCTESTS ?= yes
 docs: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[docs]"

@@ -36,10 +36,21 @@ def electricity():
         yield f"elec2 {name}", np.abs(y - forecast)[100:], groups[100:]
 
 
-def day_before(rounds=12_000):
+def day_before(start=0, rounds=12_000):
     """Return scores of ELEC2's demand predicted by that of the day before, on a longer series."""
     demand = pd.read_csv(DATA.parent / "elec.csv.gz")["feat_3"].to_numpy()
-    yield "elec2 day before", np.abs(demand[48:] - demand[:-48])[:rounds], np.ones((rounds, 1))
+    scores = np.abs(demand[48:] - demand[:-48])[start : start + rounds]
+    yield "elec2 day before", scores, np.ones((rounds, 1))
+
+
+def held_out():
+    """Return six series on which the reaction to late labels was not chosen: later rounds of ELEC2, and CityLearn."""
+    yield from day_before(12_000)
+    yield from day_before(24_000)
+    table = pd.read_csv(DATA.parent / "citylearn-2022.csv.gz")
+    for name in ("load", "carbon", "solar", "temperature"):
+        values = table[name].to_numpy()
+        yield f"citylearn {name}, day before", np.abs(values[24:] - values[:-24]), np.ones((len(values) - 24, 1))
 
 
 def climate():
@@ -153,17 +164,32 @@ def elec2_intermittent():
         print(f"  {name:12s} {width:.3f} at {covered:.3f}   ({size} at {coverage})")
 
 
-def late_labels(delay=50, burn=300):
+def late_labels():
     """Print coverage and loss with late labels, beside ACI on the quantiles of the past scores."""
-    print(f"\nlabels {delay} rounds late: |marginal error| %, pinball loss, its ratio to ACI's, largest width / score")
+    print("\nlabels 50 rounds late: |marginal error| %, pinball loss relative to ACI's, largest width / largest score")
     series = [one for one in stocks() if "AAPL" in one[0]] + list(electricity()) + list(day_before())
     for name, scores, groups in series:
-        reference = measure(scores, quantile_aci(scores, delay), groups, burn=burn)[3]
         for label, k in (("no groups", 1), ("groups", groups.shape[1]))[: groups.shape[1]]:
-            thresholds, _ = play(Calibration(ALPHA, k), scores, groups, delay)
-            marginal, _, _, pin, _ = measure(scores, thresholds, groups, burn=burn)
-            widest = np.max(thresholds[np.isfinite(thresholds)]) / np.max(scores)
-            print(f"  {name:18s} {label:10s} {marginal:5.2f} {pin:9.4g} {pin / reference:6.2f} {widest:6.1f}")
+            marginal, ratio, widest = measure_late(scores, groups, k, 50)
+            print(f"  {name:18s} {label:10s} {marginal:5.2f} {ratio:7.3f} {widest:6.1f}")
+    others = [one for one in stocks() if "AAPL" not in one[0]] + [*climate(), *drift(), *blocks()]
+    print("late labels without groups: |marginal error| % in the mean and at most, geometric mean of the relative loss")
+    for label, family in (("other series", others), ("held out", list(held_out()))):
+        for delay in (10, 50, 200):
+            rows = np.array([measure_late(scores, groups, 1, delay) for _, scores, groups in family])
+            ratio = np.exp(np.log(rows[:, 1]).mean())
+            errors = f"{rows[:, 0].mean():5.2f} {rows[:, 0].max():6.2f}"
+            print(
+                f"  {label:14s} {len(rows):2d} series, {delay:3d} late: {errors} {ratio:6.3f} {rows[:, 2].max():6.1f}"
+            )
+
+
+def measure_late(scores, groups, k, delay, burn=300):
+    """Return |marginal error| %, the loss relative to ACI's, and the largest finite threshold / largest score."""
+    thresholds, _ = play(Calibration(ALPHA, k), scores, groups, delay)
+    reference = measure(scores, quantile_aci(scores, delay), groups, burn=burn)[3]
+    marginal, _, _, loss, _ = measure(scores, thresholds, groups, burn=burn)
+    return marginal, loss / reference, np.max(thresholds[np.isfinite(thresholds)]) / np.max(scores)
 
 
 def quantile_aci(scores, delay, step=0.02):

@@ -185,6 +185,15 @@ def command_line() -> str:
     return "\n".join(parts)
 
 
+def index() -> str:
+    """Return the page that lists every module with the first line of its docstring."""
+    first_lines = {name: (module.__doc__ or "").split("\n", 1)[0] for name, module in modules().items()}
+    summaries = {name: line.replace("`", "``") for name, line in first_lines.items()}
+    listed = "\n".join(f"- :doc:`{name}`: {summary}" for name, summary in summaries.items())
+    contents = "\n".join(f"   {name}" for name in summaries)
+    return f"Every public name\n=================\n\n{listed}\n\n.. toctree::\n   :hidden:\n\n{contents}\n"
+
+
 def write(folder: Path) -> None:
     """Write the pages that changed and remove those of names that are gone."""
     os.environ.setdefault("COLUMNS", "80")
@@ -197,9 +206,7 @@ def write(folder: Path) -> None:
             thing, full = getattr(module, public), f"{name}.{public}"
             if homes.get(id(thing), full) == full:
                 pages[f"{full}.rst"] = lambda full=full, thing=thing: entry_of(full, thing, homes)  # type: ignore[misc]
-    listed = "\n".join(f"   {name}" for name in modules())
-    index = f"Every public name\n=================\n\n.. toctree::\n   :maxdepth: 1\n\n{listed}\n"
-    pages["index.rst"] = lambda: index
+    pages["index.rst"] = index
     for old in folder.iterdir():
         if old.is_file() and old.name not in pages:
             old.unlink()

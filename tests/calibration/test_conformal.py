@@ -4,7 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from longterm.calibration import Intervals, Levels, OnlineConformalClassifier, OnlineConformalRegressor, PanelIntervals
+from longterm.calibration import (
+    Calibration,
+    Intervals,
+    OnlineConformalClassifier,
+    OnlineConformalRegressor,
+    PanelIntervals,
+)
 from longterm.errors import InputError
 
 
@@ -58,7 +64,16 @@ def test_wrong_input_leaves_the_intervals_as_they_were():
         (lambda: intervals.tell(interval, float("nan")), "outcome"),
         (lambda: intervals.ask(float("inf")), "prediction"),
         (lambda: intervals.ask(0.0, "weekend"), "list of names"),
+        (lambda: intervals.tell(interval, "many"), "outcome"),
+        (lambda: intervals.tell(interval, 1e200), "score"),
+        (lambda: intervals.tell("1", 1.0), "interval"),
+        (lambda: intervals.ask(True), "prediction"),
+        (lambda: intervals.ask(0.0, None), "groups"),
+        (lambda: intervals.ask(0.0, [""]), "groups"),
+        (lambda: intervals.ask(0.0, [3]), "groups"),
         (lambda: Intervals(1.0), "confidence_level"),
+        (lambda: Intervals([0.8, 0.9]), "confidence_level"),
+        (lambda: intervals.plot(window=0), "window"),
     ]:
         with pytest.raises(InputError, match=match):
             call()
@@ -81,10 +96,25 @@ def test_regressor_batches_count_as_predicted():
     assert np.mean(inside) == pytest.approx(model.coverage_[""], abs=1e-12)
     lower, upper = model.certificate_.lower[0], model.certificate_.upper[0]
     assert lower <= model.error_[""] <= upper
-    with pytest.raises(InputError, match="y"):
-        model.update(X, y[:2])
-    with pytest.raises(InputError, match="groups"):
-        model.predict_interval(X, groups=[["a"]])
+    before = model.error_
+    for call, match in [
+        (lambda: model.update(X, y[:2]), "y"),
+        (lambda: model.update(X, ["many"] * 4), "y"),
+        (lambda: model.update(X, [0.0, 0.0, 0.0, 1e200]), "y"),
+        (lambda: model.update(X, y, groups=[["a"], ["b"], ["c"], [4]]), "groups"),
+        (lambda: model.predict_interval(X, groups=[["a"]]), "groups"),
+    ]:
+        with pytest.raises(InputError, match=match):
+            call()
+    assert model.error_ == before
+
+
+def test_predicting_opens_no_round_and_adds_no_group():
+    model = OnlineConformalRegressor(Zero())
+    model.predict_interval(np.zeros((3, 1)), groups=[["a"], ["b"], ["a"]])
+    assert set(model.coverage_) == {""}
+    model.update(np.zeros((3, 1)), np.ones(3), groups=[["a"], ["b"], ["a"]])
+    assert set(model.coverage_) == {"", "a", "b"}
 
 
 def test_classifier_sets_cover():
@@ -104,7 +134,7 @@ def test_classifier_sets_cover():
 
 
 def test_levels_never_cross_and_are_calibrated():
-    rng, levels = np.random.default_rng(4), Levels((0.3, 0.2, 0.05))
+    rng, levels = np.random.default_rng(4), Calibration(np.array([0.3, 0.2, 0.05]), nested=True)
     state, misses = levels.init(), np.zeros(3)
     for _ in range(1500):
         asked, score = levels.ask(state), rng.exponential()
@@ -112,17 +142,17 @@ def test_levels_never_cross_and_are_calibrated():
         misses += score > asked.threshold
         state = levels.tell(state, asked, score)
     np.testing.assert_allclose(misses / 1500, [0.3, 0.2, 0.05], atol=0.02)
-    assert np.all(levels.rule.excess(state) <= levels.bound(state).upper)
-    assert np.all(levels.rule.excess(state) >= levels.bound(state).lower)
+    assert np.all(levels.excess(state) <= levels.bound(state).upper)
+    assert np.all(levels.excess(state) >= levels.bound(state).lower)
     with pytest.raises(InputError, match="decrease"):
-        Levels((0.05, 0.2))
+        Calibration(np.array([0.05, 0.2]), nested=True)
 
 
 @pytest.mark.parametrize("delay", [0, 9])
 @pytest.mark.parametrize("kind", ["above the lowest", "below the highest", "between", "scales"])
 def test_levels_keep_their_bound_against_adversaries(kind, delay):
-    rng, levels = np.random.default_rng(6), Levels((0.4, 0.3, 0.05))
-    state, waiting = levels.init((8,)), []
+    rng, levels = np.random.default_rng(6), Calibration(np.array([0.4, 0.3, 0.05]), nested=True)
+    state, waiting = levels.init((8, 3)), []
     for t in range(400):
         asked = levels.ask(state, open_rounds=len(waiting))
         q = np.where(np.isfinite(asked.threshold), asked.threshold, 1.0)
@@ -132,10 +162,10 @@ def test_levels_keep_their_bound_against_adversaries(kind, delay):
             "between": np.where(t % 3 == 0, q[:, 1], 0.5 * (q[:, 0] + q[:, 2])),
             "scales": 10.0 ** rng.integers(-3, 3, 8) * rng.standard_normal(8),
         }[kind]
-        waiting.append((asked, np.clip(score, -1e90, 1e90)))
+        waiting.append((asked, np.clip(score, -1e90, 1e90)[:, None]))
         if len(waiting) > delay:
             state = levels.tell(state, *waiting.pop(int(rng.integers(len(waiting)))))
-        excess, bound = levels.rule.excess(state), levels.bound(state)
+        excess, bound = levels.excess(state), levels.bound(state)
         assert np.all(excess <= bound.upper + 1e-7)
         assert np.all(excess >= bound.lower - 1e-7)
 
@@ -158,6 +188,12 @@ def test_panel_of_series_with_two_steps_ahead():
         panel.update(pd.DataFrame({"unique_id": [], "y": []}))
     with pytest.raises(InputError, match="forecasts"):
         panel.predict(pd.DataFrame({"id": [1]}))
+
+
+@pytest.mark.parametrize("level", [[], [0], [80, 100], [np.nan], ["90"], [True]])
+def test_wrong_levels_are_refused(level):
+    with pytest.raises(InputError, match="level"):
+        PanelIntervals(level)
 
 
 @pytest.mark.parametrize("y", [1e200, -1e101, "many"])

@@ -52,7 +52,7 @@ def test_saved_holds_go_on_the_same():
     assert again.bound("a") == holds.bound("a")
 
 
-@pytest.mark.parametrize("settings", [{"share": 1.0}, {"share": 0.0}, {"step": 1.5}])
+@pytest.mark.parametrize("settings", [{"share": 1.0}, {"share": 0.0}, {"step": 1.5}, {"warm_up": -1}, {"warm_up": "3"}])
 def test_wrong_settings_are_refused(settings):
     with pytest.raises(InputError):
         ExcessHold(**settings)

@@ -4,7 +4,7 @@ import array_api_strict
 import numpy as np
 import pytest
 
-from longterm.calibration import Calibration, Linear, LinearAndBets, Mixture, Sinh, Tracker, published
+from longterm.calibration import Bets, Calibration, Linear, LinearAndBets, Mixture, Sinh, Tracker, published
 from longterm.errors import InputError
 
 
@@ -189,6 +189,17 @@ def test_certificates_hold_against_adversaries(name, kind):
         attack(CERTIFIED[name], kind, 100, seed=4, delay=delay, groups=groups)
 
 
+def test_corrections_slow_down_while_labels_are_late():
+    """sinh(κE/L) with L = min(√(1 + 3·open), 1 + κα·told): the root after many rounds, near 1 after few."""
+    rule = Calibration(0.1)
+    counts = rule.init().counts._replace(rounds=np.full(1, 50.0), misses=np.full(1, 10.0))
+    for told, open_rounds, expected in [(0, 0, 1.0), (0, 40, 1.0), (100, 40, 2.0), (10**6, 40, 11.0), (10**6, 0, 1.0)]:
+        shift = rule.correction(
+            counts._replace(told=np.float64(told)), np.ones(1), np.float64(0.1), np.float64(1.0 + open_rounds)
+        )
+        np.testing.assert_allclose(shift, np.sinh(0.1 * 5.0 / expected), rtol=1e-12)
+
+
 @pytest.mark.parametrize("delay", [1, 7, 40])
 def test_late_labels_cost_an_additive_term(delay):
     rule, rng = Calibration(0.1), np.random.default_rng(6)
@@ -204,7 +215,7 @@ def test_late_labels_do_not_make_the_experts_oscillate():
     state, waiting, losses = rule.init(), [], []
     for score in scores:
         asked = rule.ask(state, open_rounds=len(waiting))
-        error = score - np.append(asked.prediction.experts, np.quantile(scores, 0.9))
+        error = score - np.append(asked.experts, np.quantile(scores, 0.9))
         losses.append(np.maximum(0.9 * error, -0.1 * error))
         waiting.append((asked, score))
         if len(waiting) > 50:
@@ -254,7 +265,7 @@ def test_groups_added_later_keep_the_certificate():
         if t in (50, 90, 200):
             waiting = rule.ask(state, None if rule.groups == 1 else np.eye(1, rule.groups)[0])
             rule, state = rule.add_group(state)
-            state = rule.tell(state, rule.with_all_groups(waiting), rng.exponential())
+            state = rule.tell(state, waiting, rng.exponential())
         c = np.ones(rule.groups)
         c[1:] = rng.random(rule.groups - 1) < 0.5
         asked = rule.ask(state, c)
@@ -278,6 +289,17 @@ def test_groups_added_later_keep_the_certificate():
         (lambda: Calibration(0.1, base="mixture"), "base"),
         (lambda: Calibration(0.1, base=Tracker(steps="linear")), "steps"),
         (lambda: Calibration(0.1).ask(Calibration(0.1).init(), open_rounds=-2), "open_rounds"),
+        (lambda: Calibration(0.1).ask(Calibration(0.1).init(), open_rounds=np.nan), "open_rounds"),
+        (lambda: Calibration(0.1).ask(Calibration(0.1).init(), open_rounds="two"), "open_rounds"),
+        (lambda: Calibration("0.1"), "miss_rate"),
+        (lambda: Calibration(np.nan), "miss_rate"),
+        (lambda: Calibration(0.1, True), "groups"),
+        (lambda: Calibration(0.1, nested=True), "miss_rate"),
+        (lambda: Calibration(np.array([0.2, 0.1]), correction=Bets(), nested=True), "nested"),
+        (lambda: published.aci(0.1, step=1.0).add_group(published.aci(0.1, step=1.0).init()), "default rule"),
+        (lambda: Calibration(0.1, 3).ask(Calibration(0.1, 3).init(), ["a", "b", "c"]), "groups"),
+        (lambda: Calibration(0.1, 3).ask(Calibration(0.1, 3).init(), np.ones((4, 3))), "groups"),
+        (lambda: Calibration(0.1, 3).ask(Calibration(0.1, 3).init(), [1.0, np.nan, 0.0]), "groups"),
     ],
 )
 def test_wrong_arguments_are_refused(make, match):
@@ -285,7 +307,9 @@ def test_wrong_arguments_are_refused(make, match):
         make()
 
 
-@pytest.mark.parametrize("score", [np.nan, np.inf, 1e101])
+@pytest.mark.parametrize(
+    "score", [np.nan, np.inf, 1e101, "1.5", "many", None, True, [1.0, 2.0], [], [[1.0], [1.0, 2.0]]]
+)
 def test_wrong_scores_are_refused(score):
     rule = Calibration(0.1)
     state = rule.init()

@@ -23,7 +23,7 @@ from longterm.compat.litellm_router import METADATA_KEY, BudgetExhaustedError
 
 pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.slow]  # the warnings are LiteLLM's own
 
-GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "service.md"
+GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "litellm.md"
 WORKER = Path(litellm_worker.__file__)
 HELLO = [{"role": "user", "content": "Hello"}]
 
@@ -223,7 +223,7 @@ def test_the_strategy_of_the_guide(tmp_path, monkeypatch):
     models = [{"model_name": "any", "litellm_params": {"model": f"openai/{k}", "api_key": "none"}} for k in "ab"]
     names = {"router": litellm.Router(model_list=models, num_retries=0)}
     monkeypatch.chdir(tmp_path)
-    exec(compile(code, "service.md", "exec"), names)
+    exec(compile(code, "litellm.md", "exec"), names)
     (strategy,) = [one for one in litellm.callbacks if type(one).__name__ == "BudgetStrategy"]
     strategy.get_available_deployment("any", [{"role": "user", "content": "Hello"}], request_kwargs={})
     assert names["ledger"].balance("team").held > 0

@@ -71,6 +71,17 @@ def test_adaptive_by_hand():
     assert state.multiplier == pytest.approx((38.0 * 1.0 + step * (76.0 + 78.0) / 76.0) / 76.0)
 
 
+@pytest.mark.parametrize(("last", "grows"), [(1e-5, False), (0.1, True)])
+@pytest.mark.parametrize("equality", [False, True])
+def test_rounding_errors_do_not_count_as_a_lasting_violation(last, grows, equality):
+    rule, steps = rules.Adaptive(), []
+    state = rules.init(0.0, rule, equality)
+    for value in [1.0, -1.0, 1.0, *[last] * 2000]:
+        state = rules.update(rule, state, value)
+        steps.append(state.step)
+    assert (steps[-1] > steps[100]) == grows
+
+
 def test_first_violations_that_are_tiny_leave_a_moderate_multiplier():
     given = np.minimum(1e-9 * 1.3 ** np.arange(100.0), 1.0)
     assert play(rules.Adaptive(), given)[-1] < 1.0
@@ -122,9 +133,16 @@ def test_a_constraint_that_always_holds_has_no_multiplier():
         (lambda: rules.ascent(0.0), "step"),
         (lambda: rules.ProportionalIntegral(0.1, smoothing=1.0), "smoothing"),
         (lambda: rules.Regularised(-1.0), "theta_0"),
-        (lambda: rules.require_arguments(0, rules.Adaptive(), False), "constraints"),
-        (lambda: rules.require_arguments(2, rules.Entropic(0.1), True), "rule"),
-        (lambda: rules.require_shape(np.zeros(2), np.zeros(3)), "violations"),
+        (lambda: rules.ascent(float("nan")), "step"),
+        (lambda: rules.ProportionalIntegral(0.1, gain=-1.0), "gain"),
+        (lambda: rules.ProportionalIntegral(0.1, smoothing="0.9"), "smoothing"),
+        (lambda: rules.Regularised(1.0, beta=1.0), "beta"),
+        (lambda: rules.constraint_kinds(0, rules.Adaptive(), False), "constraints"),
+        (lambda: rules.constraint_kinds(2.0, rules.Adaptive(), False), "constraints"),
+        (lambda: rules.constraint_kinds(2, rules.ascent, False), "rule"),
+        (lambda: rules.constraint_kinds(2, rules.Entropic(0.1), True), "rule"),
+        (lambda: rules.constraint_kinds(3, rules.Adaptive(), [True, False]), "equality"),
+        (lambda: rules.constraint_kinds(2, rules.Adaptive(), [1, 0]), "equality"),
     ],
 )
 def test_wrong_arguments_are_refused(make, match):
@@ -157,8 +175,13 @@ def test_jax_multipliers_per_sample():
     assert float(duals.penalty(state, jax.numpy.array([1.0, 1.0]), jax.numpy.array([1, 2]))) == -1.0
     gradient = jax.grad(lambda v: duals.penalty(state, v))(jax.numpy.ones(4))
     np.testing.assert_allclose(gradient, state.multiplier)
-    with pytest.raises(InputError, match="violations"):
-        duals.update(jax.numpy.ones(3), state)
+    for bad in (jax.numpy.ones(3), jax.numpy.array([1, 2, 3, 4]), 0.5, [0.5] * 4):
+        with pytest.raises(InputError, match="violations"):
+            duals.update(bad, state)
+        with pytest.raises(InputError, match="violations"):
+            duals.penalty(state, bad)
+    with pytest.raises(InputError, match="bfloat16"):
+        duals.init(jax.numpy.bfloat16)
 
 
 def test_a_loop_with_an_optimiser_of_optax():

@@ -185,6 +185,47 @@ def test_a_bound_that_was_raised_survives_a_restart(tmp_path):
     again.chooser.close()
 
 
+def test_a_long_request_does_not_raise_the_bound_of_others():
+    """Announced as 20 times the price and paid so: no more than its expected cost."""
+    router = Router.for_models(MODELS, per_request=3e-3, features=1, credit=1.0)
+    router.settle(router.route([0.5], models="large", costs={"large": 0.2}), 0.5, 0.2)
+    assert router.largest["large"] == pytest.approx(0.12)
+
+
+def test_the_cheapest_model_answers_when_the_ceiling_is_broken():
+    """One answer of the small model costs more than the bound of the large one: the small one is still cheaper."""
+    router = Router.for_models(MODELS, per_request=3e-3, features=1)
+    with pytest.warns(BrokenBoundWarning):
+        router.settle(router.route([0.5], models=["small"]), 0.5, 1.0)
+    assert router.largest["small"] > router.largest["large"]
+    assert {router.route([x]).model for x in np.linspace(0, 1, 20)} == {"small"}
+
+
+def test_processes_learn_of_a_new_model_one_by_one(tmp_path):
+    options = {"per_request": 3e-3, "features": 1, "url": tmp_path / "router.db", "durability": "relaxed"}
+    one, two = (Router.for_models(MODELS, **options) for _ in range(2))
+    prices = MODELS | {"new": 2e-4, "newer": 3e-4}
+    one.add_model("new", 2e-4)
+    models, _, _ = simulate(two, 20, usual_reward, usual_cost)  # it does not know the new model and does not use it
+    assert "new" not in models
+    two.teach([0.5], {"small": 0.5}, {"small": 1e-4})
+    two.settle(str(one.route([0.5], models=["new"])), 0.9, 2e-4)
+    assert two.report().models == ("small", "large", "model 2")
+    two.add_model("new", 2e-4)
+    two.add_model("newer", 3e-4)
+    one.add_model("newer", 3e-4)
+    for router in (one, two):
+        assert router.models == ("small", "large", "new", "newer")
+        assert router.chooser.rule.actions == 4
+        simulate(router, 20, usual_reward, lambda t, m, x: prices[m])
+    one.remove_model("new")
+    assert two.models == ("small", "large", "newer")
+    fewer = Router.for_models(MODELS, **options)
+    assert fewer.route([0.5]).model in MODELS
+    for router in (one, two, fewer):
+        router.chooser.close()
+
+
 def test_texts_outcomes_in_parts_reports_and_errors():
     router = Router.for_models(MODELS, per_request=3e-3)
     first = router.route("What is 2 + 2?")
@@ -250,7 +291,7 @@ requests = st.lists(
 @given(requests=requests, credit=st.floats(0, 0.1))
 def test_the_exact_bill_of_the_defaults_is_never_above_the_ceiling(requests, credit):
     """Costs up to their bounds, late outcomes, prices that change, models that come and go: the exact sum."""
-    ceiling = 12 * MODELS["small"]  # the bound of the cheapest model, so that it always fits
+    ceiling = 12.01 * MODELS["small"]  # above the bound of a model that is never removed, so that one always fits
     router = Router.for_models(MODELS, per_request=ceiling, credit=credit, features=1)
     due, spent = [], Fraction(0)
     for t, (x, share, late, event) in enumerate(requests, start=1):
@@ -277,9 +318,9 @@ def test_a_cost_above_its_bound_raises_the_bound():
     route = router.route("What is 2 + 2?", models=["small"])
     with pytest.warns(BrokenBoundWarning):
         router.settle(route, 1.0, 0.002)
-    assert router.largest["small"] == 0.002
+    assert router.largest["small"] == pytest.approx(0.002)
     router.teach("labelled", {"small": 0.5}, {"small": 0.003})
-    assert router.largest["small"] == 0.003
+    assert router.largest["small"] == pytest.approx(0.003)
     router.set_prices({"large": 2e-2})
     assert router.largest["large"] == pytest.approx(0.1)
     router.add_model("new", 1e-3)
@@ -303,6 +344,17 @@ def test_bad_names_and_numbers_change_nothing():
         Router.for_models(MODELS, per_request=3e-3, largest={"lage": 1.0})
     with pytest.raises(InputError, match="no settled request"):
         router.report().figure("never.png")
+    for prompt in (None, b"text", 3, [{"role": "user"}]):
+        with pytest.raises(InputError, match="not a text"):
+            router.route(prompt)
+    with pytest.raises(InputError, match="models: there is none"):
+        router.route("x", models=[])
+    with pytest.raises(InputError, match="models: is a list"):
+        Router.for_models(["small"], per_request=3e-3)
+    with pytest.raises(InputError, match="per_request"):
+        Router.for_models(MODELS, per_request="0.003")
+    with pytest.raises(InputError, match="features"):
+        Router.for_models(MODELS, per_request=3e-3, features="words")
     assert router.chooser.round == 1
 
 

@@ -41,7 +41,7 @@ def test_every_scene_is_quoted_with_its_learners(script):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AssumptionWarning)
         scenes = {scene.name: scene for scene in (make() for make in script.SCENES)}
-    assert BLOCKS.keys() == scenes.keys() | {"answer", "many"}
+    assert BLOCKS.keys() == scenes.keys() | {"answer"}
     for name, scene in scenes.items():
         assert quoted(name).keys() == scene.learners.keys()
         assert all(len(figures) == 1 + len(scene.measures) for figures in quoted(name).values())

@@ -12,6 +12,7 @@ BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n((?:    [^\n]*\n)+))?", re.MULT
 NUMBER = re.compile(r"-?\d[\d,]*\.?\d*")
 RUN_ELSEWHERE = {
     "guides/service.md",  # tests/server/test_guide.py
+    "guides/litellm.md",  # tests/compat/test_litellm_ledger.py
     "guides/live.md",  # tests/service/test_live_docs.py
     "guides/pacing.md",  # tests/pacing/test_pacing_data.py
     "guides/problems.md",  # tests/problems/test_scenarios.py

@@ -56,9 +56,17 @@ def test_every_page_is_in_the_contents():
             assert f"{page.parent.name}/index" in (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize(
+    "page", [page for page in WRITTEN if page.parent.name in ("guides", "tutorials")], ids=lambda page: page.stem
+)
+def test_a_guide_or_tutorial_has_at_most_600_words(page):
+    assert len(page.read_text(encoding="utf-8").split()) <= 600
+
+
 def test_pages_run_elsewhere_are_run_by_the_tests_of_make_docs():
     tests = re.search(r"RUN_PAGES := (.*?)\nDOCTESTS", (ROOT / "Makefile").read_text(encoding="utf-8"), re.DOTALL)[1]
-    run = "".join((ROOT / name).read_text(encoding="utf-8") for name in re.findall(r"\S+\.py", tests))
+    others = [name for name in re.findall(r"\S+\.py", tests) if not name.endswith("test_pages.py")]
+    run = "".join((ROOT / name).read_text(encoding="utf-8") for name in others)
     elsewhere = runpy.run_path(str(Path(__file__).parent / "test_pages.py"))["RUN_ELSEWHERE"]
     assert [page for page in elsewhere if Path(page).name not in run] == []
 

@@ -25,7 +25,7 @@ LEARNER = AOGD.for_problem(PROBLEM)
 
 
 def assert_same(one, other, atol):
-    assert_same_trace(one, other, atol, rtol_of_reports=1e-9)
+    assert_same_trace(one, other, atol, rtol=1e-9)
 
 
 @pytest.mark.slow

@@ -193,7 +193,7 @@ def test_nothing_is_lost_by_not_knowing_the_period() -> None:
         regret.append(float(trace.cumulative_loss[-1] - best))
         assert trace.hard_violation[-1] < 1e-9
     assert regret[0] <= regret[1]
-    np.testing.assert_allclose(regret, [30.4, 32.4], atol=0.05)  # as docs/proofs/drift.md prints them
+    np.testing.assert_allclose(regret, [30.4, 32.4], atol=0.05)  # as docs/benchmarks/choosing.md prints them
 
 
 def test_ader_by_hand() -> None:

@@ -42,6 +42,16 @@ def test_the_first_block_by_hand():
     assert prices.violation == pytest.approx(0.2)  # that of a; b has 16 rows
 
 
+def test_multipliers_stop_at_their_bound_and_return_from_it():
+    prices = GroupPrices("demographic_parity", 0.0, BLOCK)
+    numbers, labels = prices.numbers_of(["a"] * (BLOCK - 1) + ["b"]), np.ones(BLOCK)
+    prices.multipliers[1] = [0.0, LARGEST_PRICE]
+    prices.observe(numbers, labels, numbers == 0)
+    assert prices.prices[1] == -LARGEST_PRICE
+    prices.observe(numbers, labels, numbers == 1)
+    assert prices.prices[1] > -LARGEST_PRICE
+
+
 def test_equal_opportunity_counts_positive_labels_only():
     prices = GroupPrices("equal_opportunity", 0.0, 100)
     numbers, labels = prices.numbers_of(["a", "b"] * BLOCK), np.repeat([1.0, -1.0], BLOCK)
@@ -165,7 +175,14 @@ def test_saved_and_loaded(tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("clock", -1), ("multipliers", np.inf), ("recent", 7), ("block_positives", 40.0), ("totals", np.nan)],
+    [
+        ("clock", -1),
+        ("multipliers", np.inf),
+        ("multipliers", 2 * LARGEST_PRICE),
+        ("recent", 7),
+        ("block_positives", 40.0),
+        ("totals", np.nan),
+    ],
 )
 def test_a_forged_state_is_refused(name, value):
     prices = GroupPrices("demographic_parity", 0.05, 100)

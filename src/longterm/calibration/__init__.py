@@ -5,16 +5,15 @@ every group, without a step size. `Intervals`, the estimators and `PanelInterval
 """
 
 from longterm.calibration import published
-from longterm.calibration.bases import NoBase, Tracker
+from longterm.calibration.bases import Asked, Tracker
 from longterm.calibration.certificates import Bound
-from longterm.calibration.corrections import Bets, Linear, LinearAndBets, NoCorrection, Saturating, Sinh
+from longterm.calibration.corrections import Bets, Correction, Linear, LinearAndBets, Saturating, Sinh
 from longterm.calibration.estimators import OnlineConformalClassifier, OnlineConformalRegressor
 from longterm.calibration.holds import ExcessHold
 from longterm.calibration.intervals import Interval, Intervals
-from longterm.calibration.levels import Levels
 from longterm.calibration.mixture import Mixture
 from longterm.calibration.panel import PanelIntervals
-from longterm.calibration.rule import Asked, Calibration, CalibrationState
+from longterm.calibration.rule import Calibration, CalibrationState
 
 __all__ = [
     "Asked",
@@ -22,15 +21,13 @@ __all__ = [
     "Bound",
     "Calibration",
     "CalibrationState",
+    "Correction",
     "ExcessHold",
     "Interval",
     "Intervals",
-    "Levels",
     "Linear",
     "LinearAndBets",
     "Mixture",
-    "NoBase",
-    "NoCorrection",
     "OnlineConformalClassifier",
     "OnlineConformalRegressor",
     "PanelIntervals",

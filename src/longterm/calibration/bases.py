@@ -28,46 +28,31 @@ def clamp_max(values: Array, most: Any) -> Array:
     return -clamp_min(-values, -most)
 
 
+def count_active(groups: Array) -> Array:
+    """Return the number of groups of a round, given 0 or 1 for each. The product is faster than the sum."""
+    return namespace(groups).vecdot(groups, groups)
+
+
 def pinball(error: Array, miss_rate: Array) -> Array:
     """Return the pinball loss of score − prediction at the quantile 1 − α."""
     return clamp_min((1.0 - miss_rate) * error, -miss_rate * error)
 
 
-class Prediction(NamedTuple):
-    """Predictions for one round: base b, scale σ, and those of the experts (..., K)."""
+class Asked(NamedTuple):
+    """A threshold (a score above it is a miss), and what `Calibration.tell` needs later.
 
+    The shift is the correction in units of the scale. The base b, the scale σ and the experts (..., K) are the
+    predictions of the round. `late` is 1 + the other open rounds, and `told` the number of known scores, at the ask.
+    """
+
+    threshold: Array
+    shift: Array
     base: Array
     scale: Array
     experts: Array
-
-
-class Outcome(NamedTuple):
-    """Data of one round: score, 1{miss} − α, groups, their number, and α.
-
-    `started` is 0 if no score was known at the ask, else 1. `current` is True if the state is that of the ask.
-    """
-
-    score: Array
-    residual: Array
     groups: Array
-    active: Array
-    miss_rate: Array
-    started: Array
-    current: bool
-
-
-@dataclass(frozen=True, repr=False)
-class NoBase(ReprMixin):
-    """The base b = 0 with scale 1, for rules that are a correction alone."""
-
-    def init(self, shape: tuple[int, ...], groups: int, xp: Any, dtype: Any) -> Array:
-        return xp.zeros(shape, dtype=dtype)
-
-    def predict(self, state: Array, groups: Array) -> Prediction:
-        return Prediction(state, namespace(state).ones_like(state), state[..., None])
-
-    def update(self, state: Array, prediction: Prediction, outcome: Outcome) -> Array:
-        return state
+    late: Array
+    told: Array
 
 
 class TrackerState(NamedTuple):
@@ -81,12 +66,12 @@ class TrackerState(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Tracker(ReprMixin):
-    """A tracked quantile: b ← b + η_t (1{miss} − α), online gradient descent on the pinball loss.
+    """A tracked quantile: b ← b + η_t (1{miss} − α), online gradient descent on the pinball loss. The scale is 1.
 
     Parameters
     ----------
     step : float
-        η, in units of the score.
+        η, in units of the score. With 0 the base stays at 0, for rules that are a correction alone.
     steps : {"constant", "decaying", "scale-free"}
         η; η t^{−0.6} (Angelopoulos, Barber, Bates 2024); or η/√(Σ residual²) (SF-OGD).
     """
@@ -95,22 +80,26 @@ class Tracker(ReprMixin):
     steps: Literal["constant", "decaying", "scale-free"] = "constant"
 
     def __post_init__(self) -> None:
-        validate.validate_fields(self, validate.positive_scalar, "step")
+        validate.validate_fields(self, validate.non_negative_scalar, "step")
         validate.choice("steps", self.steps, ("constant", "decaying", "scale-free"))
 
     def init(self, shape: tuple[int, ...], groups: int, xp: Any, dtype: Any) -> TrackerState:
         zero = xp.zeros(shape, dtype=dtype)
         return TrackerState(zero, zero, zero, zero + self.step)
 
-    def predict(self, state: TrackerState, groups: Array) -> Prediction:
+    def predict(self, state: TrackerState, groups: Array) -> tuple[Array, Array, Array]:
+        """Return the base, the scale and the predictions of the experts."""
         b = state.threshold
-        return Prediction(b, namespace(b).ones_like(b), b[..., None])
+        return b, namespace(b).ones_like(b), b[..., None]
 
-    def update(self, state: TrackerState, prediction: Prediction, outcome: Outcome) -> TrackerState:
-        rounds, squares = state.rounds + 1.0, state.squares + outcome.residual**2
+    def update(
+        self, state: TrackerState, asked: Asked, score: Array, residual: Array, miss_rate: Array, current: bool
+    ) -> TrackerState:
+        """Return the state after a round with this residual 1{miss} − α; `current`: no score came since the ask."""
+        rounds, squares = state.rounds + 1.0, state.squares + residual**2
         step = state.step
         if self.steps == "decaying":
             step = self.step * rounds**-0.6
         elif self.steps == "scale-free":
             step = self.step / select(squares > 0.0, squares, 1.0 + squares) ** 0.5
-        return TrackerState(state.threshold + step * outcome.residual, squares, rounds, step)
+        return TrackerState(state.threshold + step * residual, squares, rounds, step)

@@ -43,6 +43,14 @@ def position_bound(evidence: Evidence, miss_rate: Array) -> Bound:
     return Bound(lower[..., None], upper[..., None], _theorem(evidence, "Theorem 1"))
 
 
+def nested_bound(alone: Bound) -> Bound:
+    """Return Theorem 6 for nested levels along the last leading axis, from the bound of each level alone."""
+    lower, upper = [alone.lower[..., 0, :]], alone.upper
+    for j in range(1, upper.shape[-2]):
+        lower.append(alone.lower[..., j, :] - (upper[..., j - 1, :] - lower[-1]))
+    return Bound(namespace(upper).stack(lower, axis=-2), upper, alone.theorem)
+
+
 def tracker_bound(tracker: Tracker, state: TrackerState, evidence: Evidence) -> Bound:
     """Return Theorem 2: the range of the scores, 0 and one move up and down, over the last step."""
     largest_move = tracker.step * (2.0 if tracker.steps == "scale-free" else 1.0) * (evidence.late + 1.0)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from longterm import _validate as validate
 from longterm._arrays import Array, clamp_min, expand_last, namespace
 from longterm._display import ReprMixin
-from longterm.calibration.bases import clamp_max, select
+from longterm.calibration.bases import clamp_max, count_active, select
 
 LARGEST_EXPONENT = 700.0
 LARGEST_LOG_WEALTH = 600.0
@@ -22,47 +22,42 @@ class Counts(NamedTuple):
     """Numbers of rounds and misses per group; rounds with a tie (score = threshold) are told but not counted.
 
     `log_wealth` is the logarithm of the Krichevsky–Trofimov likelihood of the misses over their likelihood at the
-    nominal rate, and `bet` the next bet; both have size 0 without bets. `most_active` is the largest number of groups
-    of one round.
+    nominal rate. `most_active` is the largest number of groups of one round.
     """
 
     told: Array
     rounds: Array
     misses: Array
     log_wealth: Array
-    bet: Array
     most_active: Array
 
     def excess(self, miss_rate: Array) -> Array:
         """Return misses − α·rounds per group, shape (..., k)."""
         return self.misses - expand_last(miss_rate) * self.rounds
 
-    def add(self, residual: Array, groups: Array, active: Array, miss_rate: Array) -> Counts:
+    def bet(self, miss_rate: Array) -> Array:
+        """Return β = (λ − α)/(α(1 − α)) with λ = (misses + ½)/(rounds + 1), shape (..., k)."""
+        alpha = expand_last(miss_rate)
+        return ((self.misses + 0.5) / (self.rounds + 1.0) - alpha) / (alpha * (1.0 - alpha))
+
+    def add(self, residual: Array, groups: Array, miss_rate: Array) -> Counts:
         """Return the counts after a round with this residual (..., 1), 0 at a tie."""
         none = 0.0 * groups
-        rounds = self.rounds + select(residual != 0.0, groups, none)
-        misses = self.misses + select(residual > 0.0, groups, none)
-        wealth, bet = self.log_wealth, self.bet
-        if wealth.shape[-1]:
-            wealth = wealth + namespace(bet).log1p(bet * (residual * groups))
-            bet = next_bet(rounds, misses, miss_rate)
-        return Counts(self.told + 1.0, rounds, misses, wealth, bet, clamp_min(self.most_active, active))
-
-
-def next_bet(rounds: Array, misses: Array, miss_rate: Array) -> Array:
-    """Return β = (λ − α)/(α(1 − α)) with λ = (misses + ½)/(rounds + 1), shape (..., k)."""
-    alpha = expand_last(miss_rate)
-    return ((misses + 0.5) / (rounds + 1.0) - alpha) / (alpha * (1.0 - alpha))
-
-
-def count_active(groups: Array) -> Array:
-    """Return the number of groups of a round, given 0 or 1 for each. The product is faster than the sum."""
-    return namespace(groups).vecdot(groups, groups)
+        return Counts(
+            self.told + 1.0,
+            self.rounds + select(residual != 0.0, groups, none),
+            self.misses + select(residual > 0.0, groups, none),
+            self.log_wealth + namespace(groups).log1p(self.bet(miss_rate) * (residual * groups)),
+            clamp_min(self.most_active, count_active(groups)),
+        )
 
 
 @dataclass(frozen=True, repr=False)
 class Correction(ReprMixin):
-    """A correction without a linear part, without bets, and without an inverse, which Theorem 1 needs."""
+    """No correction: the shift is 0. Base class of the corrections.
+
+    `gain` is that of the linear part. Theorem 1 needs an inverse, Theorem 3 the bets.
+    """
 
     gain = 0.0
     has_bets = False
@@ -70,18 +65,11 @@ class Correction(ReprMixin):
 
     def __call__(self, counts: Counts, groups: Array, miss_rate: Array, late: Array) -> Array:
         """Return the shift x of a round of these groups."""
-        raise NotImplementedError
+        return 0.0 * counts.told
 
-    def inverse(self, z: Array, told: Array, late: Array) -> Array:
+    def inverse(self, z: Array, told: Array, miss_rate: Array, late: Array) -> Array:
         """Return the excess at which the correction of one group equals z, in a round asked after `told` scores."""
         raise NotImplementedError
-
-
-class NoCorrection(Correction):
-    """The zero correction: the threshold is the base alone."""
-
-    def __call__(self, counts: Counts, groups: Array, miss_rate: Array, late: Array) -> Array:
-        return 0.0 * counts.told
 
 
 @dataclass(frozen=True, repr=False)
@@ -93,20 +81,25 @@ class _WithGain(Correction):
 
 
 class Sinh(_WithGain):
-    """x = sinh(κE/ℓ^⅔) for one group, with the gain κ = 0.1.
+    """x = sinh(κE/L) for one group, with the gain κ = 0.1 and L = min(√(1 + 3·open rounds), 1 + κα·told rounds).
 
-    The sum of residuals stays within asinh(max |z|)/κ + 1, with z the scores in units of the scale: a score a thousand
-    scales away costs 7.6/κ misses, not 1000/κ.
+    The sum of residuals stays within asinh(max |z|)·L/κ + 1, with z the scores in units of the scale: a score a
+    thousand scales away costs 7.6/κ misses, not 1000/κ. Late labels multiply the loss that a gain costs by
+    1 + 2·(open rounds), so the best gain is smaller by the root. The second limit of L keeps the error that Theorem 1
+    allows at a share α of the rounds while few are told.
     """
 
     has_inverse = True
 
     def __call__(self, counts: Counts, groups: Array, miss_rate: Array, late: Array) -> Array:
-        exponent = counts.excess(miss_rate)[..., 0] * self.gain / late ** (2.0 / 3.0)
+        exponent = counts.excess(miss_rate)[..., 0] * self._slope(counts.told, miss_rate, late)
         return namespace(exponent).sinh(clamp_min(clamp_max(exponent, LARGEST_EXPONENT), -LARGEST_EXPONENT))
 
-    def inverse(self, z: Array, told: Array, late: Array) -> Array:
-        return namespace(z).asinh(z) * late ** (2.0 / 3.0) / self.gain
+    def inverse(self, z: Array, told: Array, miss_rate: Array, late: Array) -> Array:
+        return namespace(z).asinh(z) / self._slope(told, miss_rate, late)
+
+    def _slope(self, told: Array, miss_rate: Array, late: Array) -> Array:
+        return self.gain / clamp_max((3.0 * late - 2.0) ** 0.5, 1.0 + self.gain * miss_rate * told)
 
 
 @dataclass(frozen=True, repr=False)
@@ -128,7 +121,7 @@ class Linear(_WithGain):
         total = self.gain * namespace(groups).vecdot(counts.excess(miss_rate), groups)
         return total / clamp_min(counts.most_active, count_active(groups)) if self.normalised else total
 
-    def inverse(self, z: Array, told: Array, late: Array) -> Array:
+    def inverse(self, z: Array, told: Array, miss_rate: Array, late: Array) -> Array:
         return z / self.gain
 
 
@@ -156,7 +149,7 @@ class Saturating(Correction):
         finite = self.gain * xp.tan(xp.where(inside, angle, 0.0))
         return xp.where(inside, finite, xp.where(angle > 0.0, xp.inf, -xp.inf))
 
-    def inverse(self, z: Array, told: Array, late: Array) -> Array:
+    def inverse(self, z: Array, told: Array, miss_rate: Array, late: Array) -> Array:
         return namespace(z).atan(z / self.gain) / self._slope(told)
 
     def _slope(self, told: Array) -> Array:
@@ -172,7 +165,7 @@ class Bets(Correction):
     def __call__(self, counts: Counts, groups: Array, miss_rate: Array, late: Array) -> Array:
         xp = namespace(groups)
         wealth = xp.exp(xp.minimum(counts.log_wealth / expand_last(late), LARGEST_LOG_WEALTH))
-        return xp.vecdot(groups, wealth * counts.bet) / groups.shape[-1]
+        return xp.vecdot(groups, wealth * counts.bet(miss_rate)) / groups.shape[-1]
 
 
 class LinearAndBets(Linear):

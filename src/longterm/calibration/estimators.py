@@ -7,13 +7,16 @@ from typing import Any, Self
 
 import numpy as np
 
+from longterm import _validate as validate
 from longterm._arrays import FloatArray
 from longterm._display import ReprMixin
 from longterm.calibration.certificates import Bound
-from longterm.calibration.intervals import Interval, Intervals
+from longterm.calibration.intervals import Intervals, require_names
+from longterm.calibration.rule import LARGEST_SCORE
 from longterm.errors import InputError
 
 Groups = Sequence[Iterable[str]] | None
+_Row = tuple[float, tuple[str, ...]]
 
 
 class _Online(ReprMixin):
@@ -43,24 +46,23 @@ class _Online(ReprMixin):
         """Draw coverage, width and the certificate; see `Intervals.plot`."""
         return self._intervals.plot(window=window, axes=axes)
 
-    def _ask(self, predictions: FloatArray, groups: Groups) -> list[Interval]:
-        if groups is not None and len(groups) != len(predictions):
-            what = f"has {len(groups)} entries for {len(predictions)} rows"
+    def _rows(self, predictions: FloatArray, groups: Groups) -> list[_Row]:
+        names = [()] * len(predictions) if groups is None else [require_names(row) for row in groups]
+        if len(names) != len(predictions):
+            what = f"has {len(names)} entries for {len(predictions)} rows"
             raise InputError("groups", what, "Give a list of names per row")
-        rows = [()] * len(predictions) if groups is None else groups
-        return [self._intervals.ask(p, names) for p, names in zip(predictions.tolist(), rows, strict=True)]
+        return list(zip(predictions.tolist(), names, strict=True))
 
-    def _limits(self, predictions: FloatArray, groups: Groups) -> FloatArray:
-        """Return the limits (n, 2) of a batch and leave no round open."""
-        asked = self._ask(predictions, groups)
-        for one in asked:
-            self._intervals.skip(one)
-        return np.array([(one.lower, one.upper) for one in asked]).reshape(len(asked), 2)
+    def _limits(self, rows: list[_Row]) -> FloatArray:
+        """Return the limits (n, 2) of a batch. No round is opened and no group added."""
+        intervals = self._intervals.copy()
+        return np.array([(one.lower, one.upper) for one in (intervals.ask(*row) for row in rows)])
 
-    def _tell(self, predictions: FloatArray, outcomes: FloatArray, groups: Groups) -> Self:
-        if outcomes.shape != predictions.shape or not np.all(np.isfinite(outcomes)):
-            raise InputError("y", f"of shape {outcomes.shape} does not fit", f"Give {len(predictions)} finite numbers")
-        for interval, outcome in zip(self._ask(predictions, groups), outcomes.tolist(), strict=True):
+    def _tell(self, rows: list[_Row], outcomes: FloatArray) -> Self:
+        centers = np.array([center for center, _ in rows])
+        if outcomes.shape != centers.shape or np.any(np.abs(outcomes - centers) > LARGEST_SCORE):
+            raise InputError("y", f"of shape {outcomes.shape} does not fit", f"Give {len(rows)} moderate numbers")
+        for interval, outcome in zip([self._intervals.ask(*row) for row in rows], outcomes.tolist(), strict=True):
             self._intervals.tell(interval, outcome)
         return self
 
@@ -95,8 +97,8 @@ class OnlineConformalRegressor(_Online):
     """
 
     def predict(self, X: Any) -> FloatArray:
-        """Return the estimator's predictions."""
-        return np.asarray(self.estimator.predict(X), dtype=np.float64)
+        """Return the estimator's predictions, which must be finite."""
+        return validate.vector("prediction", self.estimator.predict(X))
 
     def predict_interval(self, X: Any, *, groups: Groups = None) -> tuple[FloatArray, FloatArray]:
         """Return predictions (n,) and intervals (n, 2, 1) for rows whose outcomes are not known yet.
@@ -104,11 +106,11 @@ class OnlineConformalRegressor(_Online):
         `groups` has a list of names per row. Names may be new.
         """
         predictions = self.predict(X)
-        return predictions, self._limits(predictions, groups)[:, :, None]
+        return predictions, self._limits(self._rows(predictions, groups))[:, :, None]
 
     def update(self, X: Any, y: Any, *, groups: Groups = None) -> Self:
         """Take the outcomes of a batch; its rows count with the intervals that `predict_interval` gives them now."""
-        return self._tell(self.predict(X), np.asarray(y, dtype=np.float64), groups)
+        return self._tell(self._rows(self.predict(X), groups), validate.vector("y", y))
 
 
 class OnlineConformalClassifier(_Online):
@@ -130,18 +132,18 @@ class OnlineConformalClassifier(_Online):
     def predict_set(self, X: Any, *, groups: Groups = None) -> tuple[Any, Any]:
         """Return the most likely labels (n,) and the sets (n, classes, 1) as booleans."""
         scores = self._scores(X)
-        thresholds = self._limits(np.zeros(len(scores)), groups)[:, 1:]
+        thresholds = self._limits(self._rows(np.zeros(len(scores)), groups))[:, 1:]
         labels = np.asarray(self.estimator.classes_)[np.argmin(scores, axis=1)]
         return labels, (scores <= thresholds)[:, :, None]
 
     def update(self, X: Any, y: Any, *, groups: Groups = None) -> Self:
         """Take the labels of a batch."""
-        scores, classes, labels = self._scores(X), list(self.estimator.classes_), np.asarray(y).tolist()
+        scores, classes, labels = self._scores(X), list(self.estimator.classes_), np.asarray(y).ravel().tolist()
         unknown = [label for label in labels if label not in classes]
         if unknown or len(labels) != len(scores):
             raise InputError("y", f"{(unknown or labels)[:1]} does not fit", "Give one known label per row")
         told = np.array([row[classes.index(label)] for row, label in zip(scores, labels, strict=True)])
-        return self._tell(np.zeros(len(scores)), told, groups)
+        return self._tell(self._rows(np.zeros(len(scores)), groups), told)
 
     def _scores(self, X: Any) -> FloatArray:
-        return 1.0 - np.asarray(self.estimator.predict_proba(X), dtype=np.float64)
+        return 1.0 - validate.matrix("probabilities", self.estimator.predict_proba(X))

@@ -68,6 +68,7 @@ class ExcessHold(ReprMixin):
             raise InputError("share", f"{self.share!r} is not below 1", "Give a share of the costs, 0.02 for example")
         if self.step > 1.0:
             raise InputError("step", f"{self.step!r} is above 1", "Give a step of at most 1")
+        self.warm_up = int(validate.non_negative_scalar("warm_up", self.warm_up))
 
     def amount(self, state: HoldState, largest: float) -> float:
         """Return the amount to hold: the worst case until `warm_up` costs are known."""
@@ -96,7 +97,8 @@ class ExcessHold(ReprMixin):
     def update(self, key: Hashable, cost: float, held: float | None = None) -> None:
         """Take the cost that a request of this key had, and its hold if other costs came since."""
         paid = validate.non_negative_scalar("cost", cost)
-        self._states[key] = self.after(self._states.get(key, HoldState()), paid, held)
+        before = None if held is None else validate.non_negative_scalar("held", held)
+        self._states[key] = self.after(self._states.get(key, HoldState()), paid, before)
 
     def excess(self, key: Hashable) -> float:
         """Return Σ (cost − hold)₊ of a key."""

@@ -11,9 +11,10 @@ import numpy as np
 
 from longterm import _validate as validate
 from longterm._display import ReprMixin
+from longterm.calibration.bases import Asked
 from longterm.calibration.certificates import Bound
-from longterm.calibration.plot import Settled, plot_coverage
-from longterm.calibration.rule import Asked, Calibration, CalibrationState
+from longterm.calibration.plot import plot_coverage
+from longterm.calibration.rule import Calibration, CalibrationState
 from longterm.errors import InputError
 
 HISTORY = 20_000
@@ -29,6 +30,17 @@ class Interval(NamedTuple):
     groups: tuple[str, ...]
     number: int
     asked: Asked
+
+
+def require_names(groups: Iterable[str]) -> tuple[str, ...]:
+    """Return the names of a round's groups."""
+    if isinstance(groups, str) or not isinstance(groups, Iterable):
+        raise InputError("groups", f"{groups!r} is not a list", "Give a list of names")
+    names = tuple(groups)
+    for name in names:
+        if not isinstance(name, str) or not name:
+            raise InputError("groups", f"{name!r} is not a name", "Name each group by a non-empty string")
+    return names
 
 
 class Intervals(ReprMixin):
@@ -67,7 +79,8 @@ class Intervals(ReprMixin):
         """Columns of the groups; column 0 holds every round."""
         self._asked = 0
         self._open: set[int] = set()
-        self._history: deque[Settled] = deque(maxlen=HISTORY)
+        self._history: deque[tuple[bool, float, tuple[str, ...]]] = deque(maxlen=HISTORY)
+        """Settled intervals: whether it covered, its width, its groups."""
         self._add_groups(groups)
 
     def copy(self) -> Self:
@@ -109,10 +122,10 @@ class Intervals(ReprMixin):
         self._require_open(interval)
         error = y - interval.prediction
         score: Any = abs(error) if self.symmetric else np.array([-error, error])
-        self.state = self.rule.tell(self.state, self.rule.with_all_groups(interval.asked), score)
+        self.state = self.rule.tell(self.state, interval.asked, score)
         self._open.remove(interval.number)
         covered = interval.lower <= y <= interval.upper
-        self._history.append(Settled(covered, interval.upper - interval.lower, interval.groups))
+        self._history.append((covered, interval.upper - interval.lower, interval.groups))
 
     def skip(self, interval: Interval) -> None:
         """Give up an interval whose outcome will not come."""
@@ -146,12 +159,7 @@ class Intervals(ReprMixin):
 
     def _add_groups(self, groups: Iterable[str]) -> tuple[str, ...]:
         """Return the names of a round's groups, and add a column for each new one."""
-        if isinstance(groups, str):
-            raise InputError("groups", f"{groups!r} is one string", "Give a list of names")
-        names = tuple(groups)
-        for name in names:
-            if not isinstance(name, str) or not name:
-                raise InputError("groups", f"{name!r} is not a name", "Name each group by a non-empty string")
+        names = require_names(groups)
         for name in names:
             if name not in self.names:
                 self.rule, self.state = self.rule.add_group(self.state)
@@ -159,5 +167,7 @@ class Intervals(ReprMixin):
         return names
 
     def _require_open(self, interval: Interval) -> None:
+        if not isinstance(interval, Interval):
+            raise InputError("interval", f"{interval!r:.60} is not an interval", "Give what `ask` returned")
         if interval.number not in self._open:
             raise InputError("interval", f"number {interval.number} is not open", "Tell or skip each interval once")

@@ -10,7 +10,7 @@ import numpy as np
 
 from longterm._arrays import Array, clamp_min, clamp_to_divisor, expand_last, like, min_last, namespace, sum_last
 from longterm._display import ReprMixin
-from longterm.calibration.bases import Outcome, Prediction, clamp_max, pinball
+from longterm.calibration.bases import Asked, clamp_max, count_active, pinball
 
 N = 8
 """Predictors of each kind."""
@@ -77,29 +77,34 @@ class Mixture(ReprMixin):
             zeros(N, groups), zeros(N, k), zeros(k), zeros(2, k), hedge,
         )  # fmt: skip
 
-    def predict(self, state: MixtureState, groups: Array) -> Prediction:
+    def predict(self, state: MixtureState, groups: Array) -> tuple[Array, Array, Array]:
+        """Return the base, the scale and the predictions of the experts."""
         experts = _experts(state, groups)
-        return Prediction(namespace(experts).vecdot(state.hedge.weights, experts), state.scale, experts)
+        return namespace(experts).vecdot(state.hedge.weights, experts), state.scale, experts
 
-    def update(self, state: MixtureState, prediction: Prediction, outcome: Outcome) -> MixtureState:
-        xp, groups = namespace(state.means), outcome.groups
+    def update(
+        self, state: MixtureState, asked: Asked, score: Array, residual: Array, miss_rate: Array, current: bool
+    ) -> MixtureState:
+        """Return the state after a score; `current`: no other score came since the ask."""
+        xp, groups = namespace(state.means), asked.groups
         rates, log_decay, last_weight = (like(c, state.means) for c in (_RATES, _LOG_DECAY, _LAST_WEIGHT))
-        score, s, cover = outcome.score, expand_last(outcome.score), expand_last(-outcome.miss_rate)
+        s, cover = expand_last(score), expand_last(-miss_rate)
         miss = 1.0 + cover
-        has_score = clamp_max(state.rounds, 1.0)
+        # 0 if no score is known, else 1: now, and at the ask.
+        has_score, started = clamp_max(state.rounds, 1.0), clamp_max(asked.told, 1.0)
         first = expand_last((1.0 - has_score) * score)  # the first score, then 0
         means = state.means + first
 
         # AdaHedge judges the experts by what they predicted at the ask. They learn from what they predict now: moved
         # by misses from before, they would oscillate while labels are late.
-        error = s - prediction.experts
-        loss = pinball(error, expand_last(outcome.miss_rate))
+        error = s - asked.experts
+        loss = pinball(error, expand_last(miss_rate))
         # On time the weighted loss of the experts is larger than that of their mean.
-        own_loss = 0.0 if outcome.current else outcome.started * pinball(score - prediction.base, outcome.miss_rate)
-        present = error if outcome.current else s - _experts(state, groups)
+        own_loss = 0.0 if current else started * pinball(score - asked.base, miss_rate)
+        present = error if current else s - _experts(state, groups)
         move = xp.where(present > 0.0, miss, cover)
 
-        center = (outcome.started * prediction.base + (1.0 - outcome.started) * means[..., -1])[..., None]
+        center = (started * asked.base + (1.0 - started) * means[..., -1])[..., None]
         distance = s - xp.concat([means, center, center], axis=-1)
         size = xp.abs(distance)
         rate = last_weight / xp.expm1(expand_last(clamp_min(state.rounds, 1.0)) * log_decay)
@@ -109,7 +114,7 @@ class Mixture(ReprMixin):
         share = groups
         group_trackers, group_rounds, group_errors = state.group_trackers, state.group_rounds, state.group_errors
         if group_trackers.shape[-1]:
-            share = groups / expand_last(outcome.active)
+            share = groups / expand_last(count_active(groups))
             counted = groups * expand_last(has_score)
             group_rounds = group_rounds + counted
             decay = xp.maximum(group_rounds, 1.0)[..., None, :] * log_decay[N:, None]
@@ -133,7 +138,7 @@ class Mixture(ReprMixin):
             group_trackers,
             group_rounds,
             group_errors,
-            _hedge(state.hedge, loss * expand_last(outcome.started), own_loss),
+            _hedge(state.hedge, loss * expand_last(started), own_loss),
         )
 
     def add_group(self, state: MixtureState) -> MixtureState:
@@ -152,12 +157,11 @@ class Mixture(ReprMixin):
         grown = ("multiples", "group_trackers", "group_rounds", "group_errors")
         return state._replace(**{name: append_zero(getattr(state, name)) for name in grown})
 
-    def add_experts(self, prediction: Prediction) -> Prediction:
-        """Return a prediction from before the first group: the new trackers predicted what the old ones did."""
-        experts = prediction.experts
-        if experts.shape[-1] == 3 * N:
-            return prediction
-        return prediction._replace(experts=namespace(experts).concat([experts, experts[..., :N]], axis=-1))
+    def add_experts(self, experts: Array) -> Array:
+        """Return predictions from before the first group: the new trackers predicted what the old ones did."""
+        return (
+            experts if experts.shape[-1] == 3 * N else namespace(experts).concat([experts, experts[..., :N]], axis=-1)
+        )
 
 
 def _experts(state: MixtureState, groups: Array) -> Array:

@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from longterm import _validate as validate
 from longterm._arrays import FloatArray
 from longterm._display import ReprMixin
-from longterm.calibration.levels import Levels
-from longterm.calibration.rule import LARGEST_SCORE, Asked
+from longterm.calibration.bases import Asked
+from longterm.calibration.rule import LARGEST_SCORE, Calibration
 from longterm.errors import InputError
 
 Frame = Any
@@ -67,12 +68,12 @@ class PanelIntervals(ReprMixin):
     """
 
     def __init__(self, level: Sequence[float] = (90,)) -> None:
-        levels = sorted(float(one) for one in level)
-        if not levels or levels[0] <= 0.0 or levels[-1] >= 100.0:
+        levels = np.unique(validate.number("level", level))
+        if levels[0] <= 0.0 or levels[-1] >= 100.0:
             raise InputError("level", f"{level!r} is not a list of percentages", "Give [80, 95] for example")
-        self.level = [int(one) if one == int(one) else one for one in levels]
-        self._rules = Levels(tuple(1.0 - one / 100.0 for one in levels))
-        self._state = self._rules.init((0,))
+        self.level = [int(one) if one == int(one) else one for one in levels.tolist()]
+        self._rules = Calibration(1.0 - levels / 100.0, nested=True)
+        self._state = self._rules.init((0, len(levels)))
         self._rows: dict[tuple[Any, int, str], int] = {}
         self._batches: list[_Batch] = []
         self._open_of_row = np.zeros(0)
@@ -127,7 +128,7 @@ class PanelIntervals(ReprMixin):
         rows = batch.rows[places]
         asked = _map(lambda values: values[places], batch.asked)
         part = _map(lambda values: values[rows], self._state)
-        told = self._rules.tell(part, asked, np.abs(outcomes - batch.centers[places]))
+        told = self._rules.tell(part, asked, np.abs(outcomes - batch.centers[places])[:, None])
 
         def put(values: Any, new: Any) -> None:
             values[rows] = new
@@ -148,7 +149,7 @@ class PanelIntervals(ReprMixin):
         new = [key for key in dict.fromkeys(keys) if key not in self._rows]
         if new:
             self._rows.update(zip(new, range(len(self._rows), len(self._rows) + len(new)), strict=True))
-            fresh = self._rules.init((len(new),))
+            fresh = self._rules.init((len(new), len(self.level)))
             self._state = _map(lambda old, more: np.concatenate([old, more]), self._state, fresh)
             self._open_of_row = np.concatenate([self._open_of_row, np.zeros(len(new))])
         return np.array([self._rows[key] for key in keys], dtype=np.int64)

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from longterm import _validate as validate
 from longterm.calibration.certificates import Bound
 from longterm.errors import InputError, missing_extra
 
 
-class Settled(NamedTuple):
-    """One settled interval: whether it covered, its width and its groups."""
-
-    covered: bool
-    width: float
-    groups: tuple[str, ...]
-
-
-def plot_coverage(history: Sequence[Settled], level: float, bound: Bound, window: int, axes: Any) -> Any:
+def plot_coverage(
+    history: Sequence[tuple[bool, float, tuple[str, ...]]], level: float, bound: Bound, window: int, axes: Any
+) -> Any:
     """Draw rolling coverage, widths, and the sum of errors with its certificate; return the three axes."""
+    validate.count("window", window)
     if len(history) < 2:
         raise InputError("history", "has fewer than two settled intervals", "Tell outcomes first")
     if axes is None:
@@ -29,11 +25,11 @@ def plot_coverage(history: Sequence[Settled], level: float, bound: Bound, window
         except ImportError as error:
             raise missing_extra("figures need Matplotlib", "experiments") from error
         _, axes = plt.subplots(3, 1, figsize=(7, 7), sharex=True, layout="constrained")
-    covered = np.array([one.covered for one in history], dtype=np.float64)
-    widths = np.array([one.width for one in history])
+    covered, widths = np.array([one[:2] for one in history], dtype=np.float64).T
+    groups = [one[2] for one in history]
     rounds = np.arange(1, len(history) + 1)
-    for name in sorted({name for one in history for name in one.groups})[:6]:
-        inside = np.array([name in one.groups for one in history])
+    for name in sorted({name for names in groups for name in names})[:6]:
+        inside = np.array([name in names for names in groups])
         axes[0].plot(rounds[inside], 100 * _rolling(covered[inside], window), linewidth=1, label=name)
     axes[0].plot(rounds, 100 * _rolling(covered, window), color="black", linewidth=2, label="all rounds")
     axes[0].axhline(100 * level, color="grey", linestyle="--", linewidth=1)

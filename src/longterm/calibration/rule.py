@@ -7,34 +7,23 @@ bounded on every sequence; `bound` evaluates how far.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import betaln
 
 from longterm import _validate as validate
 from longterm._arrays import Array, clamp_min, expand_last, least_divisor, namespace
 from longterm._display import ReprMixin
-from longterm.calibration.bases import NoBase, Outcome, Prediction, Tracker, clamp_max, pinball, select
-from longterm.calibration.certificates import Bound, Evidence, group_bound, position_bound, tracker_bound
-from longterm.calibration.corrections import (
-    LARGEST_LOG_WEALTH,
-    Correction,
-    Counts,
-    LinearAndBets,
-    NoCorrection,
-    Saturating,
-    Sinh,
-    count_active,
-    next_bet,
-)
+from longterm.calibration.bases import Asked, Tracker, clamp_max, count_active, pinball, select
+from longterm.calibration.certificates import Bound, Evidence, group_bound, nested_bound, position_bound, tracker_bound
+from longterm.calibration.corrections import LARGEST_LOG_WEALTH, Correction, Counts, LinearAndBets, Saturating, Sinh
 from longterm.calibration.mixture import Mixture, append_zero
 from longterm.errors import InputError
 
 LARGEST_SCORE = 1e100
+_NUMPY = namespace(np.zeros(1))
 
 
 class CalibrationState(NamedTuple):
@@ -51,21 +40,6 @@ class CalibrationState(NamedTuple):
         return self.counts.told
 
 
-class Asked(NamedTuple):
-    """A threshold (a score above it is a miss), and what `tell` needs later.
-
-    The shift is the correction in units of the scale. `late` is 1 + the other open rounds, and `told` the number of
-    known scores, at the ask.
-    """
-
-    threshold: Array
-    shift: Array
-    prediction: Prediction
-    groups: Array
-    late: Array
-    told: Array
-
-
 @dataclass(frozen=True, repr=False)
 class Calibration(ReprMixin):
     """A threshold per round that is exceeded with a given long-run frequency, on every sequence of scores.
@@ -76,10 +50,13 @@ class Calibration(ReprMixin):
         α: the share of scores above the threshold. An array gives one rule per entry of the leading axes.
     groups : int
         Number k of groups, the first of which holds every round. 1 means no groups.
-    base : NoBase, Tracker or Mixture, optional
+    base : Tracker or Mixture, optional
         The quantile prediction. Left out: `Mixture`, which has no parameter.
-    correction : correction, optional
+    correction : Correction, optional
         The control of coverage. Left out: `Sinh` without groups, `LinearAndBets` with groups.
+    nested : bool
+        The last axis of `miss_rate` holds levels of one score: rates that decrease, as (0.2, 0.05) for 80 % and 95 %.
+        Their thresholds never cross: each is the largest of its own and those before. Give the score a last axis of 1.
 
     Examples
     --------
@@ -101,8 +78,9 @@ class Calibration(ReprMixin):
 
     miss_rate: validate.Hyper = 0.1
     groups: int = 1
-    base: NoBase | Tracker | Mixture = field(default_factory=Mixture)
+    base: Tracker | Mixture = field(default_factory=Mixture)
     correction: Correction = None  # type: ignore[assignment]  # chosen by the number of groups
+    nested: bool = False
 
     def __post_init__(self) -> None:
         rate = validate.open_unit_interval("miss_rate", self.miss_rate)
@@ -112,11 +90,15 @@ class Calibration(ReprMixin):
             correction = LinearAndBets() if count > 1 else Sinh()
         if not isinstance(correction, Correction):
             raise InputError("correction", f"{correction!r} is no correction", "Give Sinh() or Linear(), for example")
-        if not isinstance(self.base, NoBase | Tracker | Mixture):
-            raise InputError("base", f"{self.base!r} is no base", "Give Mixture(), Tracker() or NoBase()")
+        if not isinstance(self.base, Tracker | Mixture):
+            raise InputError("base", f"{self.base!r} is no base", "Give Mixture() or Tracker()")
         if count > 1 and isinstance(correction, (Sinh, Saturating)):
             name = type(correction).__name__
             raise InputError("correction", f"{name} has no groups", "Use Linear, Bets or LinearAndBets")
+        if self.nested and (np.ndim(rate) == 0 or np.any(np.diff(rate) >= 0.0)):
+            raise InputError("miss_rate", f"{rate!r} does not decrease", "Give np.array([0.2, 0.05]), for example")
+        if self.nested and (count > 1 or not correction.has_inverse):
+            raise InputError("nested", "needs one group and Sinh, Linear or Saturating", "Use one rule per level")
         validate.set_frozen(self, miss_rate=rate, groups=count, correction=correction)
 
     def init(self, shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> CalibrationState:
@@ -124,11 +106,9 @@ class Calibration(ReprMixin):
         dtype = xp.float64 if dtype is None else dtype
         shape = tuple(np.broadcast_shapes(shape, np.shape(self.miss_rate)))
         zero, empty = xp.zeros(shape, dtype=dtype), xp.zeros((*shape, self.groups), dtype=dtype)
-        alpha = xp.asarray(self.miss_rate, dtype=dtype) + zero
-        betting = empty if self.correction.has_bets else empty[..., :0]
         return CalibrationState(
-            alpha,
-            Counts(zero, empty, empty, betting, next_bet(betting, betting, alpha), zero + 1.0),
+            xp.asarray(self.miss_rate, dtype=dtype) + zero,
+            Counts(zero, empty, empty, empty, zero + 1.0),
             self.base.init(shape, self.groups, xp, dtype),
             Evidence(zero, zero, zero, zero, zero),
         )
@@ -144,40 +124,42 @@ class Calibration(ReprMixin):
         open_rounds : array (...) or int
             Other rounds asked for and not yet told. Corrections react more slowly while labels are late.
         """
-        negative = open_rounds < 0
-        if negative is True or (isinstance(negative, np.ndarray | np.generic) and negative.any()):
-            raise InputError("open_rounds", f"{open_rounds!r} is negative", "Give how many other rounds are open")
         xp, told = namespace(state.miss_rate), state.told
+        if type(open_rounds) is not int or open_rounds < 0:
+            open_rounds = validate.non_negative("open_rounds", open_rounds) if xp is _NUMPY else open_rounds
         c = self._require_groups(state, groups)
-        prediction = self.base.predict(state.base, c)
+        base, scale, experts = self.base.predict(state.base, c)
         late = 1.0 + open_rounds + 0.0 * told
         shift = self.correction(state.counts, c, state.miss_rate, late)
-        threshold = prediction.base + prediction.scale * shift
+        threshold = base + scale * shift
         if isinstance(self.base, Mixture):
             threshold = select(told < self._free, told + xp.inf, threshold)
-        return Asked(threshold, shift, prediction, c, late, told)
+        if self.nested:
+            threshold = xp.stack([xp.max(threshold[..., : j + 1], axis=-1) for j in range(told.shape[-1])], axis=-1)
+        return Asked(threshold, shift, base, scale, experts, c, late, told)
 
     def tell(self, state: CalibrationState, asked: Asked, score: Array) -> CalibrationState:
         """Return the state after the score of an asked round, which may come late and in any order.
 
-        Scores are finite, of magnitude at most 1e100 (1e19 in single precision).
+        Scores are finite, of magnitude at most 1e100 (1e19 in single precision). The ask may be older than a group.
         """
-        xp, alpha, counts = namespace(state.miss_rate), state.miss_rate, state.counts
-        s = xp.asarray(score, dtype=alpha.dtype)[()]
-        largest = min(LARGEST_SCORE, 1.0 / least_divisor(s))
-        if isinstance(s, np.ndarray | np.generic) and not (np.abs(s) <= largest).all():
-            what = f"{score!r} is not a number of magnitude at most {largest:.3g}"
-            round_number = int(np.min(np.asarray(state.told))) + 1
-            raise InputError("score", what, "Give the score that was observed", round=round_number)
+        alpha, counts, s = state.miss_rate, state.counts, self._require_score(state, score)
+        if asked.groups.shape[-1] < self.groups:
+            asked = self._with_all_groups(asked)
         residual = select(s > asked.threshold, 1.0 - alpha, select(s < asked.threshold, -alpha, 0.0 * alpha))
-        active, started = count_active(asked.groups), clamp_max(asked.told, 1.0)
-        outcome = Outcome(s, residual, asked.groups, active, alpha, started, asked.told is state.told)
         return CalibrationState(
             alpha,
-            counts.add(expand_last(residual), asked.groups, active, alpha),
-            self.base.update(state.base, asked.prediction, outcome),
-            self._evidence(state, asked, outcome),
+            counts.add(expand_last(residual), asked.groups, alpha),
+            self.base.update(state.base, asked, s, residual, alpha, asked.told is state.told),
+            self._evidence(state, asked, s, residual),
         )
+
+    def _with_all_groups(self, asked: Asked) -> Asked:
+        """Return an ask that was made before groups were added, with zeros for the new ones."""
+        groups, experts = asked.groups, asked.experts
+        while groups.shape[-1] < self.groups and isinstance(self.base, Mixture):
+            groups, experts = append_zero(groups), self.base.add_experts(experts)
+        return asked._replace(groups=groups, experts=experts)
 
     def _require_groups(self, state: CalibrationState, groups: Array) -> Array:
         """Return the groups of a round as an array (..., k)."""
@@ -188,13 +170,31 @@ class Calibration(ReprMixin):
                 what = f"is missing; the rule has {self.groups}"
                 raise InputError("groups", what, "Give an array of zeros and ones, the first 1")
             return xp.ones(shape, dtype=state.told.dtype)
-        c = xp.asarray(groups, dtype=state.told.dtype)
-        if tuple(c.shape[-1:]) != shape[-1:]:
-            raise InputError("groups", f"has shape {tuple(c.shape)}", f"Give an array of shape {shape}")
+        try:
+            c = xp.broadcast_to(xp.asarray(groups, dtype=state.told.dtype), shape)
+        except (TypeError, ValueError):
+            raise InputError("groups", f"{groups!r:.200} does not fit", f"Give numbers of shape {shape}") from None
         if isinstance(c, np.ndarray) and not ((c * c == c).all() and c[..., 0].all()):
             raise InputError("groups", "holds other numbers than 0 and 1, or a first that is not 1",
                              "Give 0 or 1 per group; the first group holds every round")  # fmt: skip
-        return c if tuple(c.shape) == shape else xp.broadcast_to(c, shape)
+        return c
+
+    def _require_score(self, state: CalibrationState, score: Array) -> Array:
+        """Return the score as an array of the state's shape. Arrays other than NumPy's are not checked."""
+        xp, alpha = namespace(state.miss_rate), state.miss_rate
+        if xp is not _NUMPY:
+            return xp.asarray(score, dtype=alpha.dtype) + 0.0 * alpha
+        largest = min(LARGEST_SCORE, 1.0 / least_divisor(alpha))
+        try:
+            given = np.asarray(score)
+            s = given.astype(alpha.dtype) + 0.0 * alpha
+            if given.dtype.kind in "fiu" and s.shape == alpha.shape and (np.abs(s) <= largest).all():
+                return s
+        except (TypeError, ValueError):
+            pass
+        what = f"{score!r:.200} is not a number of magnitude at most {largest:.3g}"
+        what += f" for each of the rules, whose shape is {alpha.shape}" if alpha.shape else ""
+        raise InputError("score", what, "Give the score that was observed", round=int(state.told.min(initial=0)) + 1)
 
     @cached_property
     def _free(self) -> Any:
@@ -207,26 +207,27 @@ class Calibration(ReprMixin):
         """True if Theorem 1 applies: one group, and a correction with an inverse."""
         return self.groups == 1 and self.correction.has_inverse
 
-    def _evidence(self, state: CalibrationState, asked: Asked, outcome: Outcome) -> Evidence:
+    def _evidence(self, state: CalibrationState, asked: Asked, score: Array, residual: Array) -> Evidence:
         """Return the certificate's sums after a round."""
-        xp, old, alpha, residual = namespace(state.miss_rate), state.evidence, state.miss_rate, outcome.residual
+        xp, old, alpha = namespace(state.miss_rate), state.evidence, state.miss_rate
         late = clamp_min(old.late, state.told - asked.told)
         free = asked.threshold == xp.inf  # such a round cannot be missed
-        position, z = outcome.score, (outcome.score - asked.prediction.base) / asked.prediction.scale
-        if self._has_position or isinstance(self.correction, NoCorrection):
+        position, z = score, (score - asked.base) / asked.scale
+        if self._has_position or type(self.correction) is Correction:
             if self._has_position:
-                position = self.correction.inverse(z, asked.told, asked.late)
+                position = self.correction.inverse(z, asked.told, alpha, asked.late)
                 if isinstance(self.base, Mixture):
                     position = select(free, state.counts.excess(alpha)[..., 0], position)
             lowest, highest = clamp_max(old.lowest, position), clamp_min(old.highest, position)
             return old._replace(lowest=lowest, highest=highest, late=late)
         # The potential grows by r·(correction now), which is r·(correction at the ask) plus the change in between.
         now = asked.shift
-        if not (outcome.current and isinstance(asked.late, np.generic) and asked.late == 1.0):
+        if not (asked.told is state.told and isinstance(asked.late, np.generic) and asked.late == 1.0):
             now = self.correction(state.counts, asked.groups, alpha, xp.ones_like(asked.late))
         ask, base_loss = select(free, 0.0 * z, asked.shift), select(free, 0.0 * z, pinball(z, alpha))
         loss = base_loss + clamp_min(residual * (now - ask), 0.0)
-        squares = residual**2 * outcome.active / clamp_min(state.counts.most_active, outcome.active)
+        active = count_active(asked.groups)
+        squares = residual**2 * active / clamp_min(state.counts.most_active, active)
         return old._replace(loss=old.loss + loss, squares=old.squares + squares, late=late)
 
     def add_group(self, state: CalibrationState) -> tuple[Calibration, CalibrationState]:
@@ -235,30 +236,20 @@ class Calibration(ReprMixin):
         The potential of Theorem 3 grows by at most 1/k, or by that of the sums where the rule had no groups before.
         The certificate counts it.
         """
-        if not isinstance(self.base, Mixture) or not isinstance(self.correction, (Sinh, LinearAndBets)):
+        if self.nested or not isinstance(self.base, Mixture) or not isinstance(self.correction, (Sinh, LinearAndBets)):
             raise InputError("groups", "can be added to the default rule only", "Make the rule with all groups at once")
         correction = self.correction if self.groups > 1 else LinearAndBets()
         larger = Calibration(self.miss_rate, self.groups + 1, self.base, correction)
         counts, alpha = state.counts, state.miss_rate
         xp, wealth, added = namespace(alpha), counts.log_wealth, 1.0 / larger.groups
         if self.groups == 1:
-            misses, hits = counts.misses, counts.rounds - counts.misses
-            wealth = xp.asarray(betaln(misses + 0.5, hits + 0.5)) - math.log(math.pi)
-            wealth = wealth - misses * xp.log(alpha)[..., None] - hits * xp.log1p(-alpha)[..., None]
             linear = correction.gain * counts.excess(alpha)[..., 0] ** 2
             added = 0.5 * (linear + xp.exp(xp.minimum(wealth[..., 0], LARGEST_LOG_WEALTH)) - 1.0)
-        rounds, misses = append_zero(counts.rounds), append_zero(counts.misses)
-        bet = next_bet(rounds, misses, alpha)
-        grown = counts._replace(rounds=rounds, misses=misses, log_wealth=append_zero(wealth), bet=bet)
+        grown = counts._replace(
+            rounds=append_zero(counts.rounds), misses=append_zero(counts.misses), log_wealth=append_zero(wealth)
+        )
         evidence = state.evidence._replace(loss=state.evidence.loss + added)
         return larger, CalibrationState(alpha, grown, self.base.add_group(state.base), evidence)
-
-    def with_all_groups(self, asked: Asked) -> Asked:
-        """Return an ask that was made before groups were added, with zeros for the new ones."""
-        groups, prediction = asked.groups, asked.prediction
-        while groups.shape[-1] < self.groups and isinstance(self.base, Mixture):
-            groups, prediction = append_zero(groups), self.base.add_experts(prediction)
-        return asked._replace(groups=groups, prediction=prediction)
 
     def excess(self, state: CalibrationState) -> Array:
         """Return Σ (1{miss} − α) per group, shape (..., k). Rounds with a tie are left out."""
@@ -276,8 +267,9 @@ class Calibration(ReprMixin):
         where labels came late. `InputError` for the default base without a correction, which has no theorem.
         """
         if self._has_position:
-            return position_bound(state.evidence, state.miss_rate)
-        if not isinstance(self.correction, NoCorrection):
+            alone = position_bound(state.evidence, state.miss_rate)
+            return nested_bound(alone) if self.nested else alone
+        if type(self.correction) is not Correction:
             return group_bound(self.correction, state.counts, state.evidence, state.miss_rate)
         if isinstance(self.base, Tracker):
             return tracker_bound(self.base, state.base, state.evidence)

@@ -1,7 +1,7 @@
 """An adapter for LiteLLM's router: a `Chooser` as custom routing strategy, with callbacks that settle the costs.
 
 Needs the extra `litellm`. Report rewards when they are known: `strategy.reward(response, 0.8)`. With a `Ledger`, all
-workers of a proxy share one budget; docs/guides/service.md shows it.
+workers of a proxy share one budget; docs/guides/litellm.md shows it.
 """
 
 from __future__ import annotations

@@ -13,7 +13,10 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from longterm import _validate as validate
 from longterm._arrays import Array
@@ -61,12 +64,16 @@ class Rule(ReprMixin):
     takes_equalities: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.smoothing < 1.0:
-            what = f"{self.smoothing!r} is not in [0, 1)"
-            raise InputError("smoothing", what, "Give 0.9 for a mean over about ten updates")
-        for name in ("step", "start", "theta_0"):
-            if name in getattr(self, "__dataclass_fields__", ()):
-                validate.validate_fields(self, validate.positive_scalar, name)
+        checks = {
+            "step": validate.positive_scalar,
+            "start": validate.positive_scalar,
+            "theta_0": validate.positive_scalar,
+            "gain": validate.non_negative_scalar,
+            "beta": validate.open_unit_interval,
+            "smoothing": _share,
+        }
+        for name in checks.keys() & getattr(self, "__dataclass_fields__", {}).keys():
+            validate.validate_fields(self, checks[name], name)
 
     @abstractmethod
     def move(self, state: DualState, violations: Array, before: Array, after: Array) -> tuple[Array, History]:
@@ -146,11 +153,12 @@ class Adaptive(Rule):
 
     M λ ← M λ + s (g_t + 10 (ξ_t − ξ_{t−1}))/M, with ξ the running mean of the violations and M the largest |g| so far.
     The unit of g does not matter: λ g is the same in every unit. When M grows, M λ is kept. The step s has the unit of
-    the objective. It starts at 0.001, which suits objectives of order 0.001 to 1000. It grows by 2 % per update, up to
-    10⁴, while a violation has lasted longer than any time between two changes of ξ's sign. The n-th change multiplies
-    it by 1 − 0.75/(n + 1), so that s ~ n^−¾. Decreasing a step at changes of sign only is Kesten's rule (1958). It
-    converges, with an exponent in (½, 1], for one constraint, independent noise and g decreasing in λ. The growth, and
-    λ and x moving together, have no proof.
+    the objective. It starts at 0.001, which suits objectives of order 0.01 to 1000. It grows by 2 % per update, up to
+    10⁴, while a violation has lasted longer than any time between two changes of ξ's sign. Means below M/1000 may be
+    rounding errors and do not count as lasting. The n-th change multiplies s by 1 − 0.75/(n + 1), so that s ~ n^−¾.
+
+    Decreasing a step at changes of sign only is Kesten's rule (1958). It converges, with an exponent in (½, 1], for one
+    constraint, independent noise and g decreasing in λ. The growth, and λ and x moving together, have no proof.
     """
 
     first_step: ClassVar[float] = 0.001
@@ -159,16 +167,15 @@ class Adaptive(Rule):
         _, floor, _, _, size, step, flips, age, longest = state
         size, age = maximum(size, abs(violations)), age + 1.0
         flipped = before * after < 0.0
-        lasting = (age > longest) & (after > floor) & (step < _LARGEST_STEP)
-        step = where(lasting, step * (1.0 + _GROWTH), step)
-        step = where(flipped, state.step * (1.0 - _DECAY / (flips + 2.0)), step)
+        lasting = (age > longest) & (after > floor) & (abs(after) > _ROUNDING * size) & (step < _LARGEST_STEP)
+        step = where(flipped, step * (1.0 - _DECAY / (flips + 2.0)), where(lasting, step * (1.0 + _GROWTH), step))
         unit = size + _TINY
         moved = (state.multiplier * state.size + step * (violations + _GAIN * (after - before)) / unit) / unit
-        longest = where(flipped, maximum(longest, age - 1.0), longest)
-        return moved, (size, step, where(flipped, flips + 1.0, flips), where(flipped, 0.0, age), longest)
+        longest = maximum(longest, flipped * (age - 1.0))
+        return moved, (size, step, flips + flipped, where(flipped, 0.0, age), longest)
 
 
-_GROWTH, _DECAY, _GAIN, _LARGEST_STEP, _TINY = 0.02, 0.75, 10.0, 1e4, 1e-30
+_GROWTH, _DECAY, _GAIN, _LARGEST_STEP, _ROUNDING, _TINY = 0.02, 0.75, 10.0, 1e4, 1e-3, 1e-30
 
 
 def init(zeros: Array, rule: Rule, equality: Array = False) -> DualState:
@@ -192,17 +199,36 @@ def update(rule: Rule, state: DualState, violations: Array) -> DualState:
     return DualState(maximum(moved, state.floor), state.floor, after, state.visits + 1.0, *history)
 
 
-def require_arguments(constraints: int, rule: Rule, has_equalities: bool) -> None:
-    """Raise unless the number is positive and the rule fits the kinds of constraints."""
-    if constraints < 1:
-        raise InputError("constraints", f"{constraints!r} is not positive", "Give the number of constraints")
-    if has_equalities and not rule.takes_equalities:
+def constraint_kinds(constraints: int, rule: Rule, equality: Any) -> NDArray[np.bool_]:
+    """Return True for each equality, as an array (m,). Raise unless the arguments of a training loop fit together."""
+    count = validate.count("constraints", constraints)
+    if not isinstance(rule, Rule):
+        raise InputError("rule", f"{rule!r} is not a rule", "Give one of longterm.compat.multipliers, as ascent(0.1)")
+    kinds = np.asarray(equality)
+    if kinds.dtype != bool or kinds.shape not in ((), (count,)):
+        raise InputError("equality", f"{equality!r} does not fit", f"Give True, False or a list of {count} of them")
+    if kinds.any() and not rule.takes_equalities:
         what = f"{type(rule).__name__} keeps multipliers positive"
         raise InputError("rule", what, "Give two inequalities for an equality, or another rule")
+    return np.broadcast_to(kinds, (count,)).copy()
 
 
-def require_shape(violations: Array, multipliers: Array) -> None:
-    """Raise unless there is one violation per multiplier."""
-    if violations.shape != multipliers.shape:
-        expected = f"Give one per multiplier, shape {tuple(multipliers.shape)}"
-        raise InputError("violations", f"has shape {tuple(violations.shape)}", expected)
+def precision_error(dtype: Any) -> InputError:
+    """Return the error for multipliers that are not in single or double precision."""
+    remedy = "Keep the multipliers in float32 or float64; violations may be in half precision"
+    return InputError("dtype", f"{dtype} loses small steps", remedy)
+
+
+def violations_error(violations: Any, shape: tuple[int, ...], wanted: str) -> InputError:
+    """Return the error for violations that are not floats, or not in the wanted kind of array, or not in this shape."""
+    given = f"has type {type(violations).__name__}"
+    if hasattr(violations, "shape"):
+        given += f", dtype {violations.dtype} and shape {tuple(violations.shape)}"
+    return InputError("violations", given, f"Give a {wanted} of floats, one per multiplier: shape {tuple(shape)}")
+
+
+def _share(name: str, value: Any) -> float:
+    share = validate.non_negative_scalar(name, value)
+    if share >= 1.0:
+        raise InputError(name, f"{value!r} is not below 1", "Give 0.9 for a mean over about ten updates")
+    return share

@@ -23,11 +23,12 @@ class Multipliers(NamedTuple):
     Attributes
     ----------
     init : callable
-        `init(dtype=None)` returns the state.
+        `init(dtype=None)` returns the state, in float32 or float64.
     penalty : callable
         `penalty(state, violations, indices=None)` returns ⟨λ, violations⟩ to add to the loss.
     update : callable
-        `update(violations, state, indices=None)` returns the next state; arguments in Optax's order.
+        `update(violations, state, indices=None)` returns the next state; arguments in Optax's order. Violations are
+        not checked to be finite: a NaN stays in the multiplier.
     """
 
     init: Callable[..., rules.DualState]
@@ -63,22 +64,30 @@ def multipliers(
     (True, True)
     """
     chosen: rules.Rule = rules.Adaptive() if rule is None else rule
-    rules.require_arguments(constraints, chosen, bool(np.any(equality)))
-    kinds = np.broadcast_to(np.asarray(equality, dtype=bool), (constraints,))
+    kinds = rules.constraint_kinds(constraints, chosen, equality)
 
     def init(dtype: Any = None) -> rules.DualState:
-        return rules.init(jnp.zeros(constraints, dtype=dtype), chosen, jnp.asarray(kinds))
+        zeros = jnp.zeros(constraints, dtype=dtype)
+        if zeros.dtype not in (jnp.float32, jnp.float64):
+            raise rules.precision_error(zeros.dtype)
+        return rules.init(zeros, chosen, jnp.asarray(kinds))
 
     def penalty(state: rules.DualState, violations: jax.Array, indices: Any = None) -> jax.Array:
         values = state.multiplier if indices is None else state.multiplier[indices]
-        rules.require_shape(violations, values)
+        _require_violations(violations, values.shape)
         return jnp.sum(jax.lax.stop_gradient(values) * violations)
 
     def update(violations: jax.Array, state: rules.DualState, indices: Any = None) -> rules.DualState:
         where = slice(None) if indices is None else indices
         part = rules.DualState(*(values[where] for values in state))
-        rules.require_shape(violations, part.multiplier)
+        _require_violations(violations, part.multiplier.shape)
         new = rules.update(chosen, part, violations.astype(part.multiplier.dtype))
         return rules.DualState(*(old.at[where].set(one) for old, one in zip(state, new, strict=True)))
 
     return Multipliers(init, penalty, update)
+
+
+def _require_violations(violations: Any, shape: tuple[int, ...]) -> None:
+    is_array = isinstance(violations, (jax.Array, np.ndarray))
+    if not is_array or violations.shape != shape or not jnp.issubdtype(violations.dtype, jnp.floating):
+        raise rules.violations_error(violations, shape, "JAX array")

@@ -13,7 +13,7 @@ try:
     import torch
 except ImportError as error:
     raise missing_extra("longterm.compat.torch needs PyTorch", "torch") from error
-from longterm.errors import InputError, NonFiniteError
+from longterm.errors import NonFiniteError
 
 _FEW = 8
 _DTYPES = (torch.float32, torch.float64)
@@ -31,12 +31,14 @@ class Multipliers(torch.nn.Module):  # type: ignore[misc]
     equality : bool or sequence of m bool
         True for constraints g = 0, False for g ≤ 0.
     device, dtype : optional
-        Of the multipliers; `to` and `load_state_dict` work as for every module.
+        Of the multipliers: float32 or float64. In half precision small steps would be lost.
 
     Attributes
     ----------
-    values, history : buffers (m,) and (m, 8)
-        The multipliers λ, and the other fields of `DualState`.
+    state : buffer (m, 9)
+        The fields of `DualState`, one row per constraint.
+    values : tensor (m,)
+        A copy of the multipliers λ, the first column of the state.
 
     Examples
     --------
@@ -57,8 +59,7 @@ class Multipliers(torch.nn.Module):  # type: ignore[misc]
     (True, True)
     """
 
-    values: torch.Tensor
-    history: torch.Tensor
+    state: torch.Tensor
 
     def __init__(
         self,
@@ -71,14 +72,19 @@ class Multipliers(torch.nn.Module):  # type: ignore[misc]
     ) -> None:
         super().__init__()
         self.rule: rules.Rule = rules.Adaptive() if rule is None else rule
-        kinds = torch.as_tensor(equality, device="cpu")
-        if kinds.dtype != torch.bool or kinds.ndim > 1 or kinds.numel() not in (1, constraints):
-            raise InputError("equality", f"{equality!r} does not fit", f"Give True, False or {constraints} of them")
-        rules.require_arguments(constraints, self.rule, bool(kinds.any()))
+        kinds = rules.constraint_kinds(constraints, self.rule, equality)
         zeros = torch.zeros(constraints, device=device, dtype=dtype)
-        state = rules.init(zeros, self.rule, kinds.expand(constraints).to(device))
-        self.register_buffer("values", state.multiplier)
-        self.register_buffer("history", torch.stack(state[1:], dim=1))
+        if zeros.dtype not in _DTYPES:
+            raise rules.precision_error(zeros.dtype)
+        state = rules.init(zeros, self.rule, torch.as_tensor(kinds, device=device))
+        self.register_buffer("state", torch.stack(state, dim=1))
+
+    def extra_repr(self) -> str:
+        return f"{len(self.state)}, {self.rule!r}"
+
+    @property
+    def values(self) -> torch.Tensor:
+        return torch.select_copy(self.state, 1, 0)
 
     def penalty(self, violations: torch.Tensor, indices: torch.Tensor | None = None) -> torch.Tensor:
         """Return ⟨λ, violations⟩ to add to the loss. Gradients flow to the violations only.
@@ -90,34 +96,36 @@ class Multipliers(torch.nn.Module):  # type: ignore[misc]
         indices : tensor of integers, optional
             Samples, or constraints, that the violations belong to; each at most once. Left out: all.
         """
-        values = self.values if indices is None else self.values[indices]
-        rules.require_shape(violations, values)
+        # A copy, because `update` works in place and may come before the backward pass.
+        values = torch.select_copy(self.state, 1, 0) if indices is None else self.state[indices, 0]
+        _require_violations(violations, values.shape)
         return torch.dot(values, violations.to(values.dtype))
 
     def update(self, violations: torch.Tensor, indices: torch.Tensor | None = None) -> None:
         """Move the multipliers by the violations; arguments as for `penalty`.
 
-        Up to 8 violations on the CPU are checked to be finite. A check of more would make a GPU wait.
+        Up to 8 violations on the CPU are checked to be finite. A check of more would make a GPU wait: there a NaN
+        stays in the multiplier.
         """
-        values, history = self.values, self.history
-        if indices is not None:
-            values, history = values[indices], history[indices]
-        rules.require_shape(violations, values)
-        if len(values) <= _FEW and values.is_cpu and values.dtype in _DTYPES and not torch.compiler.is_compiling():
+        state = self.state if indices is None else self.state[indices]
+        _require_violations(violations, state.shape[:1])
+        if state.dtype not in _DTYPES:
+            raise rules.precision_error(state.dtype)
+        if 0 < len(state) <= _FEW and state.is_cpu and not torch.compiler.is_compiling():
             # A few floats take a fraction of the time of small tensors.
             given = violations.tolist()
             if not all(map(math.isfinite, given)):
                 raise NonFiniteError("violations", f"{given!r} holds NaN or an infinity", "Check this minibatch")
-            rows = zip(values.tolist(), history.tolist(), given, strict=True)
-            new = [rules.update(self.rule, rules.DualState(value, *row), g) for value, row, g in rows]
-            history.numpy()[:] = [state[1:] for state in new]
-            values = torch.tensor([state[0] for state in new], dtype=values.dtype)
+            rows = zip(state.tolist(), given, strict=True)
+            state.numpy()[:] = [rules.update(self.rule, rules.DualState(*row), g) for row, g in rows]
         else:
-            state = rules.DualState(values, *history.unbind(dim=1))
-            values, *rest = rules.update(self.rule, state, violations.detach().to(values.dtype))
-            history.copy_(torch.stack(rest, dim=1))
-        if indices is None:
-            self.values = values  # not in place: a backward pass may still need the old ones
-        else:
-            self.history[indices] = history
-            self.values = self.values.index_put((indices,), values)
+            old = rules.DualState(*state.unbind(dim=1))
+            state.copy_(torch.stack(rules.update(self.rule, old, violations.detach().to(state.dtype)), dim=1))
+        if indices is not None:
+            self.state[indices] = state
+
+
+def _require_violations(violations: Any, shape: tuple[int, ...]) -> None:
+    is_tensor = isinstance(violations, torch.Tensor)
+    if not is_tensor or violations.shape != shape or not violations.is_floating_point():
+        raise rules.violations_error(violations, shape, "tensor")

@@ -97,8 +97,8 @@ class Ceiling:
     credit : float
         Money that may be spent ahead of the ceiling.
     always_answer : bool
-        Allow the action with the smallest bound even if it does not fit. Then every request is answered, and only
-        that action can exceed the ceiling. With False, such a request is refused.
+        Allow the action with the smallest announced cost even if it does not fit. Then every request is answered,
+        and only that action can exceed the ceiling. With False, such a request is refused.
     name : str
         For messages and tables.
     """
@@ -222,7 +222,7 @@ class BudgetSet:
 
     @cached_property
     def always_answers(self) -> bool:
-        """True if the action with the smallest bound is always allowed."""
+        """True if the action with the smallest announced cost is always allowed."""
         return any(isinstance(budget, Ceiling) and budget.always_answer for budget in self.budgets)
 
     def limit(self, requests: int) -> FloatArray:

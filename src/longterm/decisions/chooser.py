@@ -181,8 +181,8 @@ class Chooser(Stored[ChooserCopy]):
         if account is not None:
             account.attach(chooser._replica.database, name)
             chooser._replica.changes_others = True
-        while chooser.rule.actions < rule.actions:
-            chooser.add_action()
+        while (count := chooser.rule.actions) < rule.actions:
+            chooser.ensure_action(count)
         return chooser
 
     def __repr__(self) -> str:
@@ -402,9 +402,17 @@ class Chooser(Stored[ChooserCopy]):
         self._replica.transact(self._adding, action)
         return self.rule.actions - 1 if action is None else action
 
+    def ensure_action(self, action: int) -> None:
+        """Add the action with the next index, or use a removed one again, unless another process has done so."""
+        try:
+            self.add_action(action)
+        except InputError:
+            if action >= self.rule.actions or action in self.removed:
+                raise
+
     def _adding(self, action: int | None) -> Change:
         copy = self._replica.copy
-        if action is None:
+        if action is None or action == copy.rule.actions:
             if copy.rule.actions >= MOST_ACTIONS:
                 raise InputError("action", f"there are {copy.rule.actions} already", "Use a removed one again")
             return copy.add_action()

@@ -196,7 +196,8 @@ class PrimalDual:
         if self.stop:
             playable = suitable & budgets.affordable(state.committed, most, limit)
             if budgets.always_answers and True not in playable.tolist() and suitable.any():
-                playable = np.arange(self.actions) == np.where(suitable, most.max(axis=1), np.inf).argmin()
+                expected = (most if counted is None else counted) / setting.unit
+                playable = np.arange(self.actions) == np.where(suitable, expected.max(axis=1), np.inf).argmin()
         scaled = None if counted is None else budgets.sign * counted / setting.unit
         dual, target = state.dual, self._target(state, limit)
         if self.dual.plans_in(t):

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,6 +33,7 @@ from longterm.decisions.primal_dual import PrimalDual
 from longterm.decisions.text import WordHash
 from longterm.errors import InputError, did_you_mean
 
+T = TypeVar("T")
 SHARED_SCALE, PRIOR_SCALE, LEVEL_SCALE = 0.2, 0.03, 0.2
 NOISE, FACTOR, DRIFT = 0.15, 0.3, 0.003
 WINDOW, DRAWS = 512, 8
@@ -44,8 +45,10 @@ UNIT, NO_CEILING = 1e3, 1e6
 """The unit of the rule in ceilings, and the dollars per request of a router without a ceiling."""
 HIGHEST_PRICE = 1e9
 """Reward per dollar."""
+UNKNOWN_PRICE = 1e6
+"""The price, in dollars, of a model that another process has added and this one has not."""
 HISTORY = 100_000
-"""The number of settled requests that reports cover."""
+"""The number of settled requests that reports cover, and of requests that wait for their second part."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,13 +219,14 @@ class Router:
         **options
             Further arguments of the chooser: expire_after, max_age, max_in_flight; with a database name, durability.
         """
-        if not models:
+        if not _require_positive("models", models):
             raise InputError("models", "there is none", "Give names and prices")
         if (per_request is None) == (least_quality is None):
             raise InputError("per_request", "or least_quality must be given, not both", "Give one of them")
         if features is None:
             features = WordHash()
         encode, length = (_as_vector, features) if isinstance(features, int) else (features, _length(features))
+        ceiling = NO_CEILING if per_request is None else validate.positive_scalar("per_request", per_request)
         primal = ThompsonSampling(
             len(models),
             length,
@@ -238,14 +242,13 @@ class Router:
             draws=DRAWS,
         )
         dual = PlannedPrice(least_reward=least_quality)
-        ceiling = NO_CEILING if per_request is None else per_request
         # The unit does not depend on prices, which may change. Every request has bounds of its own.
         budget = Ceiling(ceiling, UNIT * ceiling, credit, always_answer=True)
         rule = PrimalDual(primal, dual, budget, radius=HIGHEST_PRICE * UNIT * ceiling)
         chooser = Chooser(rule, seed=seed, **options) if url is None else Chooser.open(url, rule, seed=seed, **options)
         router = cls(chooser, models, encode, largest=largest)
-        for name, ratio in zip(models, chooser.state.primal.largest.tolist(), strict=False):
-            router.largest[name] = max(router.largest[name], ratio * router.prices[name])  # paid before a restart
+        for name in models:
+            router._raise_bound(name)  # by what was paid before a restart
         return router
 
     def __repr__(self) -> str:
@@ -268,7 +271,7 @@ class Router:
         self,
         prompt: Any,
         *,
-        models: Sequence[str] | None = None,
+        models: str | Sequence[str] | None = None,
         costs: Mapping[str, float] | None = None,
         bounds: Mapping[str, float] | None = None,
         key: str | None = None,
@@ -279,7 +282,7 @@ class Router:
         ----------
         prompt : str or array
             The prompt, as `features` takes it.
-        models : sequence of str, optional
+        models : str or sequence of str, optional
             The models that suit this request; by default all.
         costs : mapping of str to float, optional
             The expected cost of this request for some models, in place of their price.
@@ -289,11 +292,21 @@ class Router:
             An idempotency key, as for `Chooser.act`.
         """
         expected, most = self._announced(costs, bounds)
-        allowed = None
+        wanted = set(range(len(expected)))
         if models is not None:
-            wanted = {self._action(name) for name in models}
-            allowed = [action in wanted for action in range(len(self.names))]
-        choice = self.chooser.act(self.features(prompt), expected, most, allowed=allowed, key=key)
+            wanted = {self._action(name) for name in ([models] if isinstance(models, str) else models)}
+            if not wanted:
+                raise InputError("models", "there is none", "Name at least one, or leave it out")
+        x = self.features(prompt)
+
+        def act(others: int) -> Choice:
+            allowed = None
+            if others or models is not None:
+                allowed = [action in wanted for action in range(len(expected) + others)]
+            unknown = [UNKNOWN_PRICE] * others
+            return self.chooser.act(x, expected + unknown, most + unknown, allowed=allowed, key=key)
+
+        choice = self._with_others(act)
         if choice.action is None:
             raise InputError("models", "none is affordable or in use", "Allow another one")
         return Route(self.names[choice.action], choice)
@@ -310,15 +323,17 @@ class Router:
         """
         choice = route.choice if isinstance(route, Route) else self.chooser.find(route)
         self.chooser.settle(choice, reward, cost, cost_follows=cost is None)
-        if cost is not None and choice.action is not None:
-            name = self.names[choice.action]
-            self.largest[name] = max(self.largest[name], cost)
         first = self._parts.pop(choice.number, (None, None))
         reward, cost = first[0] if reward is None else reward, first[1] if cost is None else cost
         if reward is None or cost is None:
             self._parts[choice.number] = reward, cost
+            if len(self._parts) > HISTORY:  # another process may have reported the other part
+                del self._parts[next(iter(self._parts))]
         elif choice.action is not None:
             self._settled.append((choice.action, reward, cost, float(choice.prices[0])))
+            name = self._name(choice.action)
+            if cost > self.largest.get(name, np.inf):
+                self._raise_bound(name)
 
     def skip(self, route: Route | str) -> None:
         """Give up a route whose outcome will not come. The money held back for it counts as spent."""
@@ -343,14 +358,25 @@ class Router:
             labels[self._action(name)] = reward
         for name, cost in (costs or {}).items():
             paid[self._action(name)] = cost
-        self.chooser.teach(self.features(prompt), labels, paid, announced=list(self.prices.values()))
+        x, prices = self.features(prompt), list(self.prices.values())
+
+        def teach(others: int) -> None:
+            unknown = [UNKNOWN_PRICE] * others
+            seen, spent = np.pad(labels, (0, others), constant_values=np.nan), np.pad(paid, (0, others))
+            self.chooser.teach(x, seen, spent, announced=prices + unknown)
+
+        self._with_others(teach)
         for name, cost in (costs or {}).items():
-            self.largest[name] = max(self.largest[name], cost)
+            if cost > self.largest[name]:
+                self._raise_bound(name)
 
     # --- models that come and go ------------------------------------------------------------------------------
 
     def add_model(self, name: str, price: float, *, largest: float | None = None) -> None:
         """Use one more model, or a removed one again. It is expected to be like the others, at its price.
+
+        With a database, call it in every process, for new models in the same order. A process that has not does not
+        use the model.
 
         Parameters
         ----------
@@ -365,15 +391,15 @@ class Router:
         most = NEW_LARGEST_RATIO * price if largest is None else validate.positive_scalar("largest", largest)
         if name in self.models:
             raise InputError("name", f"{name!r} is in use", "Change its price with set_prices()")
-        if name in self.names:
-            self.chooser.add_action(self.names.index(name))
-        else:
-            self.chooser.add_action()
+        self.chooser.ensure_action(self.names.index(name) if name in self.names else len(self.names))
         self.prices[name], self.largest[name] = price, max(most, price)
 
     def remove_model(self, name: str) -> None:
-        """Use a model no more. What was learned of it is kept."""
-        self.chooser.remove_action(self._action(name))
+        """Use a model no more, in any process. What was learned of it is kept."""
+        action = self._action(name)
+        if self.models == (name,):
+            raise InputError("name", f"{name!r} is the last one and cannot be removed", "Add another one first")
+        self.chooser.remove_action(action)
 
     def set_prices(self, prices: Mapping[str, float]) -> None:
         """Change the prices of models. Expected and largest costs change in proportion at once.
@@ -394,9 +420,9 @@ class Router:
         rows = np.array(list(self._settled), dtype=np.float64).reshape(-1, 4)
         ceiling = self.chooser.rule.budget_set.budgets[0]
         per_request = ceiling.per_request if isinstance(ceiling, Ceiling) and self._has_ceiling else None
-        return RouterReport(
-            tuple(self.names), rows[:, 0].astype(np.int64), rows[:, 1], rows[:, 2], rows[:, 3], per_request
-        )
+        actions = rows[:, 0].astype(np.int64)
+        names = tuple(map(self._name, range(max(len(self.names), actions.max(initial=0) + 1))))
+        return RouterReport(names, actions, rows[:, 1], rows[:, 2], rows[:, 3], per_request)
 
     @property
     def _has_ceiling(self) -> bool:
@@ -409,6 +435,25 @@ class Router:
             hint = did_you_mean(name, list(self.models))
             raise InputError("model", f"{name!r} is not in use{hint}", f"Choose from {list(self.models)}")
         return self.names.index(name)
+
+    def _name(self, action: int) -> str:
+        """Return the name of a model, or its index if only other processes know it."""
+        return self.names[action] if action < len(self.names) else f"model {action}"
+
+    def _with_others(self, call: Callable[[int], T]) -> T:
+        """Return call(n) for n models that only other processes know; again if one was added in between."""
+        while True:
+            count = self.chooser.rule.actions
+            try:
+                return call(count - len(self.prices))
+            except InputError:
+                if self.chooser.rule.actions == count:
+                    raise
+
+    def _raise_bound(self, name: str) -> None:
+        """Raise the bound of a model to the largest ratio of paid to expected costs that any process has seen."""
+        ratio = float(self.chooser.state.primal.largest[self.names.index(name)])
+        self.largest[name] = max(self.largest[name], ratio * self.prices[name])
 
     def _announced(
         self, costs: Mapping[str, float] | None, bounds: Mapping[str, float] | None
@@ -423,6 +468,8 @@ class Router:
 
 
 def _require_positive(argument: str, numbers: Mapping[str, float]) -> dict[str, float]:
+    if not isinstance(numbers, Mapping):
+        raise InputError(argument, f"is a {type(numbers).__name__}", "Give a mapping of names to dollars")
     return {name: validate.positive_scalar(f"{argument}[{name!r}]", number) for name, number in numbers.items()}
 
 
@@ -432,5 +479,7 @@ def _as_vector(prompt: ArrayLike) -> ArrayLike:
 
 def _length(features: Callable[[Any], ArrayLike]) -> int:
     """Return the number of features of an encoder."""
+    if not callable(features):
+        raise InputError("features", f"{features!r:.60} is no function", "Give a function of a prompt, or a length")
     known = getattr(features, "features", None)
     return int(known) if isinstance(known, int) else len(np.asarray(features("")))

@@ -5,15 +5,23 @@ from __future__ import annotations
 import re
 import zlib
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
+from longterm.errors import InputError
 
 _WORD = re.compile(r"[a-z]+|[0-9]+|[^\sa-z0-9]")
 SURFACE_FEATURES = 13
 """The number of counts and marks; the first is constant."""
+
+
+def _require_text(text: Any) -> str:
+    if isinstance(text, str):
+        return text
+    raise InputError("text", f"is of type {type(text).__name__}, not a text", "Give a str, or other features")
 
 
 @dataclass(frozen=True)
@@ -57,7 +65,7 @@ class WordHash:
 
     def __call__(self, text: str) -> FloatArray:
         """Return the features of one text."""
-        length = len(text)
+        length = len(_require_text(text))
         text = text[: self.limit]
         words = _WORD.findall(text.lower())
         return np.concatenate([self._surface(text, words, length), self._hashed(words)])

@@ -101,7 +101,7 @@ class StronglyConvexScale(Scale):
 
     def primal(self, prox: Prox, problem: Problem, T: FloatArray, state: FTRLState | None) -> FloatArray:
         sigma = np.asarray(self.strong_convexity)
-        return np.asarray(problem.constants.loss_gradient_bound**2 / (2 * sigma) * (1 + np.log(T)))
+        return np.asarray(problem.constants.loss_gradient_bound**2 / (2 * sigma) * power_sum(T, 1.0))
 
 
 def scale_for(problem: Problem, steps: StepKind, size: float, share: float) -> GivenScale | StronglyConvexScale:

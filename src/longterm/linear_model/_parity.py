@@ -1,8 +1,11 @@
 """Parity between groups as a long-term constraint: a price for predicting the positive class in each group.
 
-A positive prediction for row t costs c_t = κ_{a_t} − Σ_a p_a κ_a more, κ_a = λ⁺_a − λ⁻_a the multipliers of group a and
-p_a its share of rows. So the row is learned with the label sign(y_t − c_t) and the weight |y_t − c_t|, where y_t = ±1:
-the reduction of Agarwal et al. (ICML 2018), one row at a time. `docs/tutorials/fair_stream.md` derives it.
+Let h_t ∈ {0, 1} be the prediction for row t, r_a the mean of h in group a and r that of all rows. Give the constraints
+±(r_a − r) ≤ tolerance the multipliers p_a λ^±_a, with p_a the group's share of rows, and let κ_a = λ⁺_a − λ⁻_a. Their
+part of the Lagrangian is Σ_a p_a κ_a (r_a − r), which is the mean of c_t h_t with c_t = κ_{a_t} − Σ_a p_a κ_a, because
+Σ_a p_a κ_a r_a is the mean of κ_{a_t} h_t. So a positive prediction costs c_t more, and a wrong one costs 1: the row is
+learned with the label sign(y_t − c_t) and the weight |y_t − c_t|, where y_t = ±1. This is the reduction of Agarwal et
+al. (ICML 2018), one row at a time.
 
 After BLOCK rows the multipliers of the groups seen in them ascend: λ ← [λ + STEP/√n (±(r_a − r) − tolerance)]₊, with
 r_a of the block and r of the window. n counts the blocks with rows of the group. The step of a group that is missing
@@ -27,13 +30,14 @@ BLOCK = 32
 """Rows between two steps of the multipliers."""
 STEP = 2.0
 """The step of the multipliers is STEP/√n. Chosen on Adult: 1 is slower to reach the tolerance, 4 varies more."""
-LARGEST_FACTOR = 4.0
+LARGEST_FACTOR = 16.0
 """A group seen in a share q of the blocks takes steps 1/q times as long, at most so many times."""
-LARGEST_PRICE = 10.0
-"""Bound on |κ_a|, so that a row of a rare group weighs at most 21 times as much as another."""
+LARGEST_PRICE = 100.0
+"""Bound on λ_a and |κ_a|. A group with a share p_a of the rows pulls with p_a κ_a: rare groups need large prices."""
 LEAST_ROWS = 30
 """Groups with fewer rows in the window do not count for `violation`: their rates say too little."""
-ARRAYS = ("clock", "age", "multipliers", "totals", "block_rows", "block_positives", "recent")
+GROUP_ARRAYS = ("clock", "age", "multipliers", "totals", "block_rows", "block_positives")
+ARRAYS = (*GROUP_ARRAYS, "recent")
 
 
 class GroupPrices:
@@ -61,11 +65,9 @@ class GroupPrices:
         known = self.names
         numbers = np.array([known.setdefault(group, len(known)) for group in groups], dtype=np.int64)
         more = len(known) - len(self.clock)
-        if more:
-            self.clock, self.age = (np.append(one, np.zeros(more, dtype=np.int64)) for one in (self.clock, self.age))
-            self.multipliers = np.append(self.multipliers, np.zeros((more, 2)), axis=0)
-            for name in ("totals", "block_rows", "block_positives"):
-                setattr(self, name, np.append(getattr(self, name), np.zeros(more)))
+        for name in GROUP_ARRAYS if more else ():
+            old = getattr(self, name)
+            setattr(self, name, np.append(old, np.zeros((more, *old.shape[1:]), old.dtype), axis=0))
         return numbers
 
     def counts(self, labels: FloatArray) -> NDArray[np.bool_]:
@@ -80,8 +82,7 @@ class GroupPrices:
     @property
     def prices(self) -> FloatArray:
         """κ_a of every group."""
-        made: FloatArray = np.clip(self.multipliers[:, 0] - self.multipliers[:, 1], -LARGEST_PRICE, LARGEST_PRICE)
-        return made
+        return np.asarray(self.multipliers[:, 0] - self.multipliers[:, 1])
 
     def signed_weights(self, numbers: NDArray[np.int64], labels: FloatArray) -> FloatArray:
         """Return y_t − c_t for rows of these groups: the label to learn is its sign, the weight its size."""
@@ -101,11 +102,10 @@ class GroupPrices:
         seen = self.block_rows > 0
         gaps = self.block_positives / np.maximum(self.block_rows, 1.0) - self.recent[:, 1].mean()
         values = np.stack([gaps, -gaps], axis=1) - self.tolerance
-        self.clock = self.clock + seen
-        self.age = self.age + 1
+        self.clock, self.age = self.clock + seen, self.age + 1
         clock = np.maximum(self.clock, 1)
         steps = np.where(seen, STEP / np.sqrt(clock) * np.minimum(self.age / clock, LARGEST_FACTOR), 0.0)
-        self.multipliers = np.maximum(self.multipliers + steps[:, None] * values, 0.0)
+        self.multipliers = np.clip(self.multipliers + steps[:, None] * values, 0.0, LARGEST_PRICE)
         self.totals, self.block_rows = self.totals + self.block_rows, np.zeros(len(seen))
         self.block_positives = np.zeros(len(seen))
         return True
@@ -139,6 +139,7 @@ class GroupPrices:
             fits = given.dtype == like.dtype and given.shape[name == "recent" :] == like.shape[name == "recent" :]
             require(fits and bool(((given >= 0) & (given < np.inf)).all()), f"{name} is not one of these groups")
             setattr(self, name, given)
+        require(bool((self.multipliers <= LARGEST_PRICE).all()), "a group has a price out of bounds")
         highest = self.recent.max(axis=0, initial=0)
         require(len(self.recent) <= self.window and highest[0] < max(len(names), 1), "a recent row has no group")
         full = (self.block_positives > self.block_rows).any() or self.block_rows.sum() >= BLOCK

@@ -28,7 +28,8 @@ class FairLinearClassifier(BudgetLinearClassifier):
     constraint : {"demographic_parity", "equal_opportunity"}
         Rates among all rows, or among those of the second class of `classes_` (rates of true positives).
     tolerance : float
-        The largest |r_a − r|.
+        The largest |r_a − r|. A group of n rows may be 1/√n further away after one pass, as its price rises slowly.
+        More `passes` meet the tolerance on the rows that are fitted. On new rows a rate of n rows varies by 1/√n.
     window : int
         The number of rows for `violation_` and `group_rates_`.
     budget : float, optional
@@ -40,7 +41,7 @@ class FairLinearClassifier(BudgetLinearClassifier):
     -----
     Each group has a price for positive predictions, a multiplier that ascends by the gap of the predictions so far
     (`docs/tutorials/fair_stream.md`). Nothing is proved about the rates, which are no convex functions of the weights.
-    Groups of a few hundred rows need several passes, or more rows. Probabilities include the prices.
+    Probabilities include the prices.
 
     Examples
     --------
@@ -82,9 +83,8 @@ class FairLinearClassifier(BudgetLinearClassifier):
             X, rows = self._training_rows(X, y, None, reset=True)
             groups = _group_names(sensitive_features, rows.block.count)
             self._begin(X, rows, random, stream=False)
-            count = rows.block.count
-            for _ in range(self._count_passes(default_passes(count, self.budget is not None))):
-                self._learn_groups(rows, groups, random.permutation(count))
+            for _ in range(self._count_passes(default_passes(len(groups), self.budget is not None))):
+                self._learn_groups(rows, groups, random.permutation(len(groups)))
         return self
 
     @exclusive
@@ -133,10 +133,7 @@ class FairLinearClassifier(BudgetLinearClassifier):
 
     @property
     def violation_(self) -> float:
-        """The largest |r_a − r| − tolerance over the last `window` rows, each predicted before it was learned.
-
-        Groups with fewer than 30 of these rows are left out.
-        """
+        """The largest |r_a − r| − tolerance over the last `window` rows, of groups with 30 of them."""
         return self._fitted_prices().violation
 
     @property

@@ -11,10 +11,9 @@ from typing import Any, Self
 import numpy as np
 
 from longterm._display import ReprMixin
-from longterm.calibration.bases import Prediction
+from longterm.calibration.bases import Asked
 from longterm.calibration.certificates import Bound
 from longterm.calibration.intervals import Interval, Intervals
-from longterm.calibration.rule import Asked
 from longterm.service.rounds import DONE, SKIPPED, NoChange, OpenRound, RoundChange, RoundsCopy
 from longterm.service.tokens import REMEDY, Token, require_key
 from longterm.storage.database import Database, Durability, RoundRow
@@ -64,12 +63,8 @@ class _IntervalsCopy(RoundsCopy[Intervals, Interval]):
 
     def decode_round(self, row: RoundRow) -> Interval:
         lower, upper, center, groups, asked = json.loads(row.content)
-        threshold, shift, (base, scale, experts), indicators, late, told = asked
         _require(all(isinstance(limit, float) for limit in (lower, upper, center)), "the limits are not numbers")
-        prediction = Prediction(*map(np.asarray, (base, scale, experts)))
-        parts = map(np.asarray, (indicators, late, told))
-        whole = Asked(np.asarray(threshold), np.asarray(shift), prediction, *parts)
-        return Interval(lower, upper, center, tuple(groups), row.number, whole)
+        return Interval(lower, upper, center, tuple(groups), row.number, Asked(*map(np.asarray, asked)))
 
     def require_rounds(self, state: Intervals, rounds: dict[int, OpenRound[Interval]], asked: int) -> None:
         for found in rounds.values():

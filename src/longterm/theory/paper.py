@@ -2,7 +2,7 @@
 
 Lemma 5, corrected (`docs/proofs/theory.md`), for a schedule with C1–C3 and any x* with g_t(x*) ≤ 0 in every round:
 
-    Σ f_t(x_t) − f_t(x*) ≤ 𝓡 = r² δ_η/2 + G² S_η + D² S_μ + (Δ²/2) U_η
+    Σ f_t(x_t) − f_t(x*) ≤ 𝓡 = r² [δ_η]₊/2 + G² S_η + D² S_μ + (Δ²/2) U_η
     Σ g(x_t)             ≤ √( 2 W (𝓡 + F T) ),     W = S_θ + δ_μ.
 
 With a penalty θ_t c λ² in place of θ_t λ²/2, W = 2c (S_θ − θ_1) + 1/μ_1 (`docs/proofs/after_the_paper.md`).

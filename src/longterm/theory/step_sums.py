@@ -103,11 +103,13 @@ def descent_cost(sums: StepSums, constants: Constants, gradient_bound: float) ->
 def power_sum(T: ArrayLike, s: ArrayLike) -> FloatArray:
     """Return 1 + (T^{1−s} − 1)/(1 − s), an upper bound on Σ_{t≤T} t^{−s} for s ≥ 0: 1 + ln T at s = 1.
 
+    For T = 0 it is 1, as for T = 1.
+
     >>> import numpy as np
     >>> from longterm.theory.step_sums import power_sum
     >>> [round(float(power_sum(1000, s)), 3) for s in (0.5, np.nextafter(1.0, 0.0), 1.0)]
     [62.246, 7.908, 7.908]
     """
-    logarithm, rest = np.log(T), 1 - np.asarray(s, dtype=np.float64)
+    logarithm, rest = np.log(np.maximum(T, 1)), 1 - np.asarray(s, dtype=np.float64)
     one = rest == 0
     return np.asarray(1 + np.where(one, logarithm, np.expm1(rest * logarithm) / np.where(one, 1.0, rest)))

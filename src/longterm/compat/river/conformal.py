@@ -8,6 +8,7 @@ from typing import Any
 from river import base
 from river.conf.interval import Interval
 
+from longterm import _validate as validate
 from longterm.calibration import Intervals
 
 
@@ -70,8 +71,8 @@ class OnlineConformal(base.Wrapper, base.Regressor):  # type: ignore[misc]
 
     def learn_one(self, x: Mapping[Hashable, Any], y: float, **kwargs: Any) -> None:
         """Learn one row. It counts with the interval that `predict_one` gives it now."""
-        interval = self.intervals.ask(self.regressor.predict_one(x), self._names(x))
-        self.intervals.tell(interval, y)
+        outcome = validate.scalar("y", validate.number("y", y))
+        self.intervals.tell(self.intervals.ask(self.regressor.predict_one(x), self._names(x)), outcome)
         self.regressor.learn_one(x, y, **kwargs)
 
     def _names(self, x: Mapping[Hashable, Any]) -> Iterable[str]:
