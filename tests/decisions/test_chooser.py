@@ -240,7 +240,7 @@ def test_each_part_counts_once():
     with pytest.raises(AlreadyToldError):
         made.settle(choice, reward=0.5)
     for bare in (1, 2):  # it does not name an epoch
-        with pytest.raises(UnknownTokenError, match="is not a choice"):
+        with pytest.raises(UnknownTokenError, match="bare number"):
             made.settle(bare, reward=0.5)
     with pytest.raises(UnknownTokenError):
         made.settle("first", reward=0.5)

@@ -72,7 +72,7 @@ def test_a_call_that_fails_changes_neither_chooser_nor_account(ledger, tmp_path,
         write = Database.write_locked
 
         def fail(self, statements, guarded=0):
-            if any("longterm_rounds" in sql for sql, _ in statements):
+            if any("longterm_rounds" in sql or "state = ?" in sql for sql, _ in statements):
                 raise DatabaseError(self.path, "full", "no space", "Free some")
             write(self, statements, guarded)
 
@@ -148,7 +148,7 @@ def test_holds_are_stored_with_the_chooser(tmp_path):
                 chooser.settle(choice, 0.5, cost)
     assert float(mirror.committed[0]) == float(replicas[0].committed[0]) == float(replicas[1].committed[0])
     with Chooser.open(tmp_path / "s.db", rule(), holds=holds) as again:
-        assert again._replica.copy.group_holds == mirror._replica.copy.group_holds
+        assert again._replica.copy.state.holds == mirror._replica.copy.state.holds
     with pytest.raises(DatabaseError, match="holds"):
         Chooser.open(tmp_path / "s.db", rule())
     for replica in replicas:

@@ -220,8 +220,16 @@ def test_a_write_that_fails_changes_nothing(call, tmp_path, monkeypatch):
             self._execute(sql, arguments)
         raise sqlite3.OperationalError("database or disk is full")
 
+    execute = Database._execute
+
+    def fail_alone(self, sql, arguments):
+        if self.connection.in_transaction or sql.startswith(("SELECT", "BEGIN")):
+            return execute(self, sql, arguments)
+        raise sqlite3.OperationalError("database or disk is full")
+
     with monkeypatch.context() as patch:
         patch.setattr(Database, "write_locked", fail)
+        patch.setattr(Database, "_execute", fail_alone)  # for a call of one statement
         with pytest.raises(DatabaseError, match="full"):
             calls[call]()
     same(chooser, twin)
@@ -286,7 +294,7 @@ def test_a_forked_copy_never_spends_a_second_budget(tmp_path, stored):
 
 
 def test_old_closed_choices_are_deleted(tmp_path, monkeypatch):
-    monkeypatch.setattr(chooser_copy, "CLOSED_KEPT", 20)
+    monkeypatch.setattr(chooser_copy.ChooserCopy, "closed_kept", 20)
     rule = rules()["exp3"]
     with opened(tmp_path, rule) as chooser:
         for _ in range(120):

@@ -256,15 +256,6 @@ def test_a_view_stays_as_it_was():
     np.testing.assert_array_equal(view.x, seen[1])
 
 
-def test_budget_used():
-    learner = live()
-    assert np.isnan(learner.state.budget_used(0.25))
-    learner.tell(learner.ask(), loss_parameters=TARGET)  # x_1 = 0: nothing spent of ¼
-    assert learner.state.budget_used(0.25) == 0.0
-    learner.tell(learner.ask(), loss_parameters=TARGET)  # spends 0.6 of what two rounds allow, ½
-    assert learner.state.budget_used(0.25) == pytest.approx(1.2)
-
-
 def test_a_grid_of_learners_lives_as_one():
     grid = np.array([0.3, 0.5, 0.9])
     together = LiveLearner(AOGD.for_problem(PROBLEM, steps="strongly convex", beta=grid), PROBLEM)

@@ -21,7 +21,7 @@ from longterm.errors import (
     UnknownTokenError,
     WindowFullError,
 )
-from longterm.storage import small_copy as rounds
+from longterm.service import rounds
 
 TARGET = [np.array([0.3, -0.2])]
 
@@ -246,6 +246,7 @@ def work(folder, count, answers):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")  # JAX, if another test has imported it
 @pytest.mark.parametrize("kind", ["threads", "spawn", pytest.param("fork", marks=pytest.mark.cross)])
 def test_many_replicas_at_once_lose_nothing(tmp_path, kind):
     count, workers = 60, 4

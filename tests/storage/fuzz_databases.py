@@ -38,7 +38,7 @@ from longterm.decisions import (
 from longterm.errors import BrokenBoundWarning, DatabaseError, HorizonWarning, LongtermError
 from longterm.learners import AdaptiveAFTRL
 from longterm.problems import two_dimensional
-from longterm.storage.small_copy import RECENT
+from longterm.service.rounds import RECENT
 
 PROBLEM = two_dimensional()
 CALLS = 100
@@ -173,11 +173,11 @@ def forge(rng, path):
     try:
         how = rng.random()
         if how < 0.45:
-            ((kind, state),) = connection.execute("SELECT kind, state FROM longterm_objects").fetchall()
-            end = 0 if kind == "chooser" else 8 * RECENT  # the last rounds that were touched are behind the checksum
-            whole, recent = state[: len(state) - end - 4], state[len(state) - end :]
+            ((state,),) = connection.execute("SELECT state FROM longterm_objects").fetchall()
+            end = len(state) - 8 * RECENT  # the last rounds that were touched are behind the checksum
+            whole, recent = state[: end - 4], state[end:]
             body = change_header(rng, whole) if rng.random() < 0.2 else change_bytes(rng, whole)
-            if end and rng.random() < 0.1:
+            if rng.random() < 0.1:
                 recent = change_bytes(rng, recent)
             state = body + struct.pack("<I", zlib.crc32(body)) + recent
             connection.execute("UPDATE longterm_objects SET state = ?", (state,))

@@ -41,6 +41,6 @@ def image(chooser: Chooser) -> bytes:
     """Return the whole state as bytes, except for epochs and times."""
     position(chooser)
     copy = chooser._replica.copy
-    arrays = {**state_arrays(copy.state), "generator": copy.generator}
-    opened = {f"open.{number}": encode_choice(one._replace(epoch=0)).hex() for number, one in copy.open.items()}
+    arrays = {**state_arrays(copy.state.rule), "generator": copy.state.generator}
+    opened = {f"open.{number}": encode_choice(copy.choice(number)._replace(epoch=0)).hex() for number in copy.open}
     return pack({"version": copy.version, **opened}, arrays)

@@ -11,7 +11,7 @@ import tyro
 
 from longterm._display import TextTable
 from longterm.cli.output import terminal_width
-from longterm.storage.contents import StoredObject, describe
+from longterm.service.contents import StoredObject, describe
 
 
 @dataclass(frozen=True)

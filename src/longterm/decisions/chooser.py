@@ -32,7 +32,7 @@ from longterm.decisions.choice import (
     require_outcomes,
     require_paid,
 )
-from longterm.decisions.chooser_copy import MOST_ACTIONS, ChoiceRepeated, ChooserChange, ChooserCopy
+from longterm.decisions.chooser_copy import MOST_ACTIONS, Change, ChooserCopy
 from longterm.decisions.primal_dual import PrimalDual, RuleState
 from longterm.decisions.primals import ActionOutcomes, OpenChoice
 from longterm.errors import (
@@ -40,11 +40,11 @@ from longterm.errors import (
     BrokenBoundWarning,
     HorizonWarning,
     InputError,
-    UnknownTokenError,
     WindowFullError,
     warn_caller,
 )
 from longterm.service.ledger import require_holds
+from longterm.service.rounds import NoChange
 from longterm.service.spending import SharedAccount, Spending
 from longterm.service.tokens import Token, require_key
 from longterm.storage.database import Durability
@@ -230,8 +230,7 @@ class Chooser(Stored[ChooserCopy]):
         if not isinstance(group, str) or len(group) > LONGEST_NAME:
             raise InputError("group", f"{group!r:.60} is not a group", "Give a short text")
         change = self._replica.transact(self._acting, context, costs, bounds, allowed, require_key(key), group)
-        assert change.choice is not None
-        return self._choice(change.choice)
+        return self._choice(change.round.content)
 
     def _acting(
         self,
@@ -241,13 +240,12 @@ class Chooser(Stored[ChooserCopy]):
         allowed: ArrayLike | None,
         key: str | None,
         group: str,
-    ) -> ChooserChange | ChoiceRepeated:
+    ) -> Change | NoChange[OpenChoice]:
         replica, copy = self._replica, self._replica.copy
-        if key is not None:
-            found = copy.choice_with_key(key, replica.database, replica.name)
-            if found is not None:
-                return ChoiceRepeated(found)
-        number = copy.state.round
+        known = copy.repeated(key)
+        if known is not None:
+            return known
+        number = copy.asked + 1
         x = require_numbers("context", context, number).reshape(-1)
         self.rule.primal.require_context(x, number)
         announced = require_costs(self.rule, "costs", costs, number)
@@ -257,24 +255,23 @@ class Chooser(Stored[ChooserCopy]):
         mask = require_allowed(allowed, self.rule.actions, number)
         if self.rule.horizon is not None and number > self.rule.horizon:
             self._warn_of_horizon()
-        now = time.time()
-        expired = copy.expiring(now)
+        expired = copy.expiring(time.time())
         if len(copy.open) - len(expired) >= copy.max_in_flight:
             raise WindowFullError(
                 f"{copy.max_in_flight} choices are open, the oldest is {next(iter(copy.open))}. Settle or skip some, "
                 "or make the chooser with a larger max_in_flight, or with expire_after."
             )
         if copy.holds is None and self._spending is None:
-            return copy.act(x, announced, most, mask, expired, replica.epoch, now, key)
+            return copy.act(x, announced, most, mask, expired, replica.epoch, key)
         largest = self._largest(announced, most)
         held = copy.held(largest, group)
         if self._spending is not None:
             for old in expired:
-                self._pay(self._spending, copy.open[old], copy.open[old].bound)
+                self._pay(self._spending, copy.choice(old), copy.choice(old).bound)
             mask = self._paid_for(self._spending, held, largest, mask)
-        change = copy.act(x, announced, held, mask, expired, replica.epoch, now, key, group)
-        choice = change.choice
-        if self._spending is not None and choice is not None and choice.action >= 0:
+        change = copy.act(x, announced, held, mask, expired, replica.epoch, key, group)
+        choice = change.round.content
+        if self._spending is not None and choice.action >= 0:
             i = copy.cap
             self._spending.hold(_text(choice), choice.bound[i], float(largest[choice.action, i]))
         return change
@@ -335,7 +332,7 @@ class Chooser(Stored[ChooserCopy]):
         rewards: ArrayLike | None,
         costs: ArrayLike | None,
         cost_follows: bool,
-    ) -> ChooserChange:
+    ) -> Change:
         opened = self._find(choice)
         number, has_reward = opened.round, reward is not None or rewards is not None
         if not has_reward and cost is None and costs is None:
@@ -358,7 +355,7 @@ class Chooser(Stored[ChooserCopy]):
         """Give up a choice. An open cost counts as the money held back for it, and no reward is learned."""
         self._replica.transact(self._skipping, choice)
 
-    def _skipping(self, choice: Choice | str) -> ChooserChange:
+    def _skipping(self, choice: Choice | str) -> Change:
         opened = self._find(choice)
         self._pay(self._spending, opened, opened.bound)
         return self._replica.copy.skip(opened.round)
@@ -387,10 +384,10 @@ class Chooser(Stored[ChooserCopy]):
 
     def _teaching(
         self, context: ArrayLike, rewards: ArrayLike, costs: ArrayLike | None, announced: ArrayLike | None
-    ) -> ChooserChange:
+    ) -> Change:
         copy = self._replica.copy
         x = require_numbers("context", context, None).reshape(-1)
-        self.rule.primal.require_context(x, copy.state.round)
+        self.rule.primal.require_context(x, copy.asked + 1)
         table = require_costs(self.rule, "costs", costs, None)
         K, m = self.rule.actions, self.rule.setting.resources
         seen, known = require_labels(rewards, K)
@@ -413,7 +410,7 @@ class Chooser(Stored[ChooserCopy]):
             if action >= self.rule.actions or action in self.removed:
                 raise
 
-    def _adding(self, action: int | None) -> ChooserChange:
+    def _adding(self, action: int | None) -> Change:
         copy = self._replica.copy
         if action is None or action == copy.rule.actions:
             if copy.rule.actions >= MOST_ACTIONS:
@@ -427,7 +424,7 @@ class Chooser(Stored[ChooserCopy]):
         """Use an action no more. Its index stays, and open choices of it can be settled."""
         self._replica.transact(self._removing, action)
 
-    def _removing(self, action: int) -> ChooserChange:
+    def _removing(self, action: int) -> Change:
         copy = self._replica.copy
         in_use = np.flatnonzero(copy.in_use).tolist()
         if action not in in_use or len(in_use) < 2 or copy.rule.actions > MOST_ACTIONS:
@@ -444,7 +441,7 @@ class Chooser(Stored[ChooserCopy]):
     @property
     def state(self) -> RuleState:
         """The rule's state, a named tuple that does not change later."""
-        found: RuleState = self._replica.look(lambda: self._replica.copy.state)
+        found: RuleState = self._replica.look(lambda: self._replica.copy.state.rule)
         return found
 
     @property
@@ -472,8 +469,9 @@ class Chooser(Stored[ChooserCopy]):
     @property
     def pending(self) -> Mapping[int, Choice]:
         """The open choices by number, oldest first."""
-        found: dict[int, OpenChoice] = self._replica.look(lambda: dict(self._replica.copy.open))
-        return MappingProxyType({number: self._choice(opened) for number, opened in found.items()})
+        copy = self._replica.copy
+        found: list[OpenChoice] = self._replica.look(lambda: [copy.choice(number) for number in copy.open])
+        return MappingProxyType({opened.round: self._choice(opened) for opened in found})
 
     @property
     def removed(self) -> tuple[int, ...]:
@@ -491,18 +489,18 @@ class Chooser(Stored[ChooserCopy]):
 
     def _metrics(self) -> Metrics:
         copy, rule = self._replica.copy, self.rule
-        budgets, requests = rule.budget_set, copy.asked
-        limit, spent = budgets.limit(max(requests, 1)), copy.state.spent.value
+        budgets, requests, state = rule.budget_set, copy.asked, copy.state.rule
+        limit, spent = budgets.limit(max(requests, 1)), state.spent.value
         money = {
             "spent": spent,
-            "held": np.maximum(copy.state.committed.value - spent, 0.0) * budgets.is_cap,
+            "held": np.maximum(state.committed.value - spent, 0.0) * budgets.is_cap,
             "limit": limit,
             "plan": budgets.plan(requests),
             "overshoot": np.maximum(spent - limit, 0.0) * budgets.is_cap,
-            "price": rule.prices(copy.state),
+            "price": rule.prices(state),
         }
         names = [budget.name for budget in budgets.budgets]
-        figures: Metrics = {"requests": requests, "open": len(copy.open), "refused": copy.counts.refused}
+        figures: Metrics = {"requests": requests, "open": len(copy.open), "refused": copy.state.counts.refused}
         return figures | {key: dict(zip(names, value.tolist(), strict=True)) for key, value in money.items()}
 
     def find(self, choice: Choice | str) -> Choice:
@@ -541,29 +539,8 @@ class Chooser(Stored[ChooserCopy]):
 
     def _find(self, choice: Choice | str) -> OpenChoice:
         """Return the open choice that is meant, or raise a TokenError that says why there is none."""
-        replica, copy = self._replica, self._replica.copy
-        given = Token.parse(choice) if isinstance(choice, str) else choice
-        number: Any = given.number if isinstance(given, (Choice, Token)) else None
-        is_known = isinstance(number, (int, np.integer)) and not isinstance(number, bool)
-        if not is_known or not 1 <= number < copy.state.round:
-            raise UnknownTokenError(
-                0, f"{choice!r} is not a choice of this chooser", "Give what act() returned, or its text"
-            )
-        opened = copy.open.get(int(number))
-        if opened is not None:
-            epoch: int | None = opened.epoch
-        elif replica.database is None:
-            epoch = replica.epoch
-        else:
-            epoch = copy.closed_epoch(int(number), replica.database, replica.name)
-        if epoch is not None and given.epoch != epoch:
-            what = (
-                "it is of another epoch: of another chooser, or made after the backup that this one was restored from"
-            )
-            raise UnknownTokenError(int(number), what, "Drop it; here this number belongs to another request")
-        if opened is None:
-            raise AlreadyToldError(int(number), "it is settled, skipped or was refused", "Do nothing: it counts once")
-        return opened
+        number, _ = self._replica.copy.find(choice)
+        return self._replica.copy.choice(number)
 
 
 def _text(opened: OpenChoice) -> str:

@@ -2,15 +2,12 @@
 
 Every change writes the small part of the state: round, prices, ledgers, random generator. The beliefs may have (Kd)²
 numbers, so a settled choice is stored as a lesson instead, and the beliefs are written after `LESSONS_KEPT` of them. A
-replica reads the stored beliefs and learns the lessons since. An open choice is a round in the database.
+replica reads the stored beliefs and learns the lessons since. An open choice is a round of `service.rounds`.
 """
 
 from __future__ import annotations
 
-import math
-from array import array
-from collections.abc import Sequence
-from itertools import takewhile
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,9 +19,11 @@ from longterm.calibration.holds import ExcessHold, HoldState
 from longterm.decisions.open_choices import decode_choice, encode_choice
 from longterm.decisions.primal_dual import PrimalDual, RuleState
 from longterm.decisions.primals import ActionOutcomes, OpenChoice
+from longterm.errors import AlreadyToldError, TokenError
 from longterm.service.ledger_rows import put_group, read_groups
+from longterm.service.rounds import DONE, SKIPPED, OpenRound, RoundChange, RoundsCopy
 from longterm.storage import schema as sql
-from longterm.storage.database import Database, RoundRow
+from longterm.storage.database import RoundRow
 from longterm.storage.packing import (
     LARGEST_COUNT,
     StatePacker,
@@ -37,16 +36,11 @@ from longterm.storage.packing import (
 )
 from longterm.storage.schema import Statement
 
-KIND = "chooser"
-SETTLED, SKIPPED, REFUSED = 1, 2, 3
-"""The status of a closed choice."""
+REFUSED = 3
+"""The status of a request for which no action was affordable."""
 MOST_ACTIONS = 62
 """Actions of a chooser to which actions can be added: the removed ones are the bits of an integer."""
-RECENT = 64
-"""The rounds of the last changes that the state holds, so that replicas read only those again."""
 LESSONS_KEPT = 32
-CLOSED_KEPT = 1000
-"""The age, in requests since, after which closed choices are deleted."""
 ROUNDING = 1e-9
 """The relative error allowed between the ledger of commitments and the sum of its parts."""
 
@@ -68,10 +62,8 @@ class Beliefs(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """The numbers of changes, of rounds that they touched, and of lessons."""
+    """The numbers of lessons, actions and refused requests."""
 
-    version: int = 0
-    touched: int = 0
     lessons: int = 0
     base: int = 0
     """The lessons that the stored beliefs have learned."""
@@ -82,96 +74,32 @@ class Counts(NamedTuple):
     refused: int = 0
     """The requests for which no action was affordable."""
 
+    def learned(self) -> Counts:
+        """Return the counts after one more lesson."""
+        lessons = self.lessons + 1
+        return self._replace(lessons=lessons, base=lessons if lessons - self.base >= LESSONS_KEPT else self.base)
 
-class ChooserChange(NamedTuple):
-    """The effect of a call, computed and ready to be written."""
 
-    state: RuleState
-    counts: Counts
-    recent: array[int]
+class ChooserState(NamedTuple):
+    """The state of a chooser."""
+
+    rule: RuleState
     generator: NDArray[np.uint64]
-    choice: OpenChoice | None = None
-    """The choice that the call concerns; None for `teach`."""
-    status: int = sql.OPEN
-    """Its status after the call."""
-    opened: float | None = None
-    """The time of the request, for `act`."""
-    key: str | None = None
-    expired: tuple[int, ...] = ()
-    """Older choices that are skipped first."""
-    lesson: OpenChoice | None = None
-    """The part that the beliefs learn from."""
-    extends: bool = False
-    """True if the call adds an action."""
-    hold: tuple[str, HoldState] | None = None
-    """A group, and the state of its hold after a cost."""
-
-    def statements(self, copy: ChooserCopy, name: str, now: float) -> tuple[Sequence[Statement], int]:
-        """Return the statements that write it."""
-        counts, choice, guarded = self.counts, self.choice, 1
-        state = copy.encode_small(self.state, self.generator, counts, self.recent)
-        written: list[Statement] = [(sql.UPDATE_OBJECT, (counts.version, now, state, name, copy.counts.version))]
-        if choice is not None and self.opened is not None:
-            given = choice.round, self.status, choice.epoch, self.opened, self.key, encode_choice(choice)
-            written.append((sql.INSERT_ROUND, (*given, name, counts.version)))
-            guarded = 2
-        elif choice is not None and self.status == sql.OPEN:
-            written.append((sql.UPDATE_ROUND, (encode_choice(choice), name, choice.round)))
-        elif choice is not None:
-            written.append(sql.close_rounds(name, self.status, (choice.round,)))
-        if self.hold is not None:
-            written.append(put_group(name, *self.hold))
-        if self.expired:
-            written.append(sql.close_rounds(name, SKIPPED, self.expired))
-        if counts.base != copy.counts.base:
-            beliefs = pack({"lessons": counts.base}, state_arrays(Beliefs(self.state.primal)))
-            written += [(sql.DELETE_PARTS, (name,)), (sql.INSERT_PART, (name, 0, beliefs))]
-            written.append((sql.DELETE_ROUNDS, (name, self.state.round - CLOSED_KEPT)))
-        elif self.lesson is not None:
-            written.append((sql.INSERT_PART, (name, counts.lessons, encode_choice(self.lesson))))
-        return written, guarded
-
-    def apply(self, copy: ChooserCopy) -> None:
-        """Apply it to a copy."""
-        if self.extends and copy.rule.actions < self.counts.actions:
-            copy.use(copy.rule.with_actions(self.counts.actions))
-            copy.open = {number: choice.extended() for number, choice in copy.open.items()}
-        if self.hold is not None:
-            copy.group_holds[self.hold[0]] = self.hold[1]
-        for number in self.expired:
-            copy.open.pop(number, None)
-            copy.opened.pop(number, None)
-        if self.choice is not None:
-            number = self.choice.round
-            if self.status == sql.OPEN:
-                copy.open[number] = self.choice
-            else:
-                copy.open.pop(number, None)
-                copy.opened.pop(number, None)
-            if self.opened is not None and self.status == sql.OPEN:
-                copy.opened[number] = self.opened
-            if self.key is not None and copy.keys is not None:
-                copy.keys[self.key] = self.choice
-        copy.state, copy.generator, copy.counts, copy.recent = self.state, self.generator, self.counts, self.recent
+    counts: Counts
+    holds: Mapping[str, HoldState]
+    """The states of calibrated holds, by action and group."""
 
 
-class ChoiceRepeated(NamedTuple):
-    """An act with a key that was used before. Nothing changes."""
-
-    choice: OpenChoice
-
-    def statements(self, copy: ChooserCopy, name: str, now: float) -> tuple[Sequence[Statement], int]:
-        """Return no statements."""
-        return (), 0
-
-    def apply(self, copy: ChooserCopy) -> None:
-        """Do nothing."""
+Change = RoundChange[ChooserState, OpenChoice]
 
 
-class ChooserCopy:
+class ChooserCopy(RoundsCopy[ChooserState, OpenChoice]):
     """A copy of a chooser's state. The parameters are those of `Chooser`."""
 
-    kind = KIND
+    kind = "chooser"
+    remedy = "Give what act() returned, or its text"
+    expired_status = SKIPPED
+    closed_kept = 1000
 
     def __init__(
         self,
@@ -184,48 +112,47 @@ class ChooserCopy:
     ) -> None:
         self.seed = validate.seed("seed", seed)
         self.max_in_flight = validate.count("max_in_flight", max_in_flight)
-        self.expire_after = None if expire_after is None else validate.count("expire_after", expire_after)
-        self.max_age = None if max_age is None else validate.positive_scalar("max_age", max_age)
-        self._rng = np.random.default_rng(self.seed)
-        self.generator = _encode_generator(self._rng)
-        """The state of the generator after the last change; `_rng` itself may be ahead of it."""
-        self._drawn: NDArray[np.uint64] | None = self.generator
-        """The state of `_rng`; None if it is unknown."""
-        self.use(rule)
-        self.state = self._start
-        self.open: dict[int, OpenChoice] = {}
-        self.opened: dict[int, float] = {}
-        """The times of the requests of open choices."""
-        self.keys: dict[str, OpenChoice] | None = {}
-        """Choices by the key of their act; None with a database."""
         self.holds = holds
-        self.group_holds: dict[str, HoldState] = {}
-        """The states of the holds, by action and group."""
-        self.counts = Counts(actions=rule.actions)
-        self.recent = array("q", bytes(8 * RECENT))
+        self._rng = np.random.default_rng(self.seed)
+        generator = _encode_generator(self._rng)
+        self._drawn: NDArray[np.uint64] | None = generator
+        """The state of `_rng`, which may be ahead of the chooser's; None if it is unknown."""
+        self._use(rule)
+        super().__init__(
+            ChooserState(self._start, generator, Counts(actions=rule.actions), {}),
+            None if expire_after is None else validate.count("expire_after", expire_after),
+            None if max_age is None else validate.positive_scalar("max_age", max_age),
+        )
+        others = {"counts": np.zeros(len(Counts._fields), np.int64)}
+        self._packer = StatePacker(_small(self.state), {"counters": Counts._fields}, others)
 
-    def use(self, rule: PrimalDual) -> None:
-        """Use a rule with another number of actions."""
-        self.rule, self._start = rule, rule.init()
-        others = {"counts": np.zeros(len(Counts._fields), np.int64), "recent": np.zeros(RECENT, np.int64)}
-        metadata = {"counters": Counts._fields}
-        self._packer = StatePacker(_small(self._start, self.generator), metadata, others)
+    def _use(self, rule: PrimalDual) -> None:
+        self._start, self._rule = rule.init(), rule  # in this order: see `rule`
 
     @property
-    def version(self) -> int:
-        """The number of changes."""
-        return self.counts.version
+    def rule(self) -> PrimalDual:
+        """The rule, with the present number of actions. An interrupted call may have left `_rule` with another."""
+        if self._rule.actions != self.state.counts.actions:
+            self._use(self._rule.with_actions(self.state.counts.actions))
+        return self._rule
 
     @property
     def in_use(self) -> NDArray[np.bool_]:
         """A mask of the actions that have not been removed."""
-        removed = self.counts.removed
+        removed = self.state.counts.removed
         return np.array([not removed >> action & 1 for action in range(self.rule.actions)])
 
     @property
-    def asked(self) -> int:
-        """The number of the last request."""
-        return int(self.state.round) - 1
+    def cap(self) -> int:
+        """The index of the first cap."""
+        return int(self.rule.budget_set.is_cap.argmax())
+
+    def choice(self, number: int) -> OpenChoice:
+        """Return an open choice, with the actions that were added since."""
+        choice = self.open[number].content
+        for _ in range(self.rule.actions - len(choice.probabilities)):
+            choice = choice.extended()
+        return choice
 
     # --- changes ----------------------------------------------------------------------------------------------
 
@@ -237,54 +164,43 @@ class ChooserCopy:
         allowed: NDArray[np.bool_] | None,
         expired: tuple[int, ...],
         epoch: int,
-        now: float,
         key: str | None,
         group: str = "",
-    ) -> ChooserChange:
+    ) -> Change:
         """Return the change of skipping expired choices and answering a request."""
-        state = self.state
+        state, generator, counts, holds = self.state
         for number in expired:
-            state = self._state_without(state, self.open[number])
-        if self.generator is not self._drawn:
-            _decode_generator(self._rng, self.generator)
+            state = self._state_without(state, self.choice(number))
+        if generator is not self._drawn:
+            _decode_generator(self._rng, generator)
         self._drawn = None
-        in_use = self.in_use if self.counts.removed else None
+        in_use = self.in_use if counts.removed else None
         state, choice = self.rule.act(state, context, costs, bounds, self._rng, allowed=allowed, in_use=in_use)
         choice = choice._replace(epoch=epoch, group=group)
-        counts, recent = self._counted((*expired, choice.round), 0)
         status = REFUSED if choice.action < 0 else sql.OPEN
-        counts = counts._replace(refused=counts.refused + (status == REFUSED))
+        if status == REFUSED:
+            counts = counts._replace(refused=counts.refused + 1)
         drawn = self._drawn = _encode_generator(self._rng)
-        return ChooserChange(state, counts, recent, drawn, choice, status, now, key, expired)
+        return self.opening(ChooserState(state, drawn, counts, holds), choice, epoch, key, expired, status=status)
 
-    def expiring(self, now: float) -> tuple[int, ...]:
-        """Return the open choices that are too old, the oldest first."""
-        oldest = -1 if self.expire_after is None else self.state.round - self.expire_after
-        first = -math.inf if self.max_age is None else now - self.max_age
-        if not self.open or (oldest < 0 and self.max_age is None):
-            return ()
-        return tuple(takewhile(lambda n: n < oldest or self.opened.get(n, now) < first, self.open))
-
-    def settle(self, number: int, paid: FloatArray | None, outcomes: ActionOutcomes | None) -> ChooserChange:
+    def settle(self, number: int, paid: FloatArray | None, outcomes: ActionOutcomes | None) -> Change:
         """Return the change of reporting a cost, outcomes, or both, of an open choice; each of them is new."""
-        choice, state, hold = self.open[number], self.state, None
+        choice, (state, generator, counts, holds) = self.choice(number), self.state
         if paid is not None:
             if self.holds is not None:
                 name, i = _group_name(choice.action, choice.group), self.cap
-                before = self.group_holds.get(name, HoldState())
-                hold = name, self.holds.after(before, float(paid[i]), float(choice.bound[i]))
-            state = self.rule.charge(state, choice, paid)
+                before = holds.get(name, HoldState())
+                holds = {**holds, name: self.holds.after(before, float(paid[i]), float(choice.bound[i]))}
+            state, choice = self.rule.charge(state, choice, paid), choice._replace(paid=paid)
         if outcomes is not None:
             state = self.rule.reward(state, float(outcomes.rewards[choice.action]))
-        choice = choice._replace(
-            paid=choice.paid if paid is None else paid, outcomes=choice.outcomes if outcomes is None else outcomes
-        )
+            choice = choice._replace(outcomes=outcomes)
         is_settled = choice.paid is not None and choice.outcomes is not None
         if is_settled:
-            state = self._learn(state, choice)
-        counts, recent = self._counted((number,), int(is_settled))
-        status, lesson = (SETTLED, choice) if is_settled else (sql.OPEN, None)
-        return ChooserChange(state, counts, recent, self.generator, choice, status, lesson=lesson, hold=hold)
+            state, counts = self._learn(state, choice), counts.learned()
+        found = self.open[number]._replace(content=choice)
+        new = ChooserState(state, generator, counts, holds)
+        return self.changing(new, number, found, DONE if is_settled else sql.OPEN)
 
     def held(self, most: FloatArray, group: str) -> FloatArray:
         """Return the money to hold back for each action, shape (K, m), for largest costs of that shape."""
@@ -292,41 +208,34 @@ class ChooserCopy:
             return most
         held = most.copy()
         for action, largest in enumerate(most[:, self.cap]):
-            state = self.group_holds.get(_group_name(action, group), HoldState())
+            state = self.state.holds.get(_group_name(action, group), HoldState())
             held[action, self.cap] = self.holds.amount(state, float(largest))
         return held
 
-    @property
-    def cap(self) -> int:
-        """The index of the first cap."""
-        return int(self.rule.budget_set.is_cap.argmax())
-
-    def skip(self, number: int) -> ChooserChange:
+    def skip(self, number: int) -> Change:
         """Return the change of giving up an open choice: the money held back for it counts as spent."""
-        choice = self.open[number]
-        counts, recent = self._counted((number,), 0)
-        return ChooserChange(self._state_without(self.state, choice), counts, recent, self.generator, choice, SKIPPED)
+        after = self.state._replace(rule=self._state_without(self.state.rule, self.choice(number)))
+        return self.closing(number, after, SKIPPED)
 
-    def add_action(self) -> ChooserChange:
+    def add_action(self) -> Change:
         """Return the change of adding an action. The extended beliefs are written at once."""
-        counts, recent = self._counted((), 1)
-        counts = counts._replace(actions=counts.actions + 1, base=counts.lessons)
-        return ChooserChange(self.rule.extended(self.state), counts, recent, self.generator, extends=True)
+        counts = self.state.counts
+        counts = counts._replace(lessons=counts.lessons + 1, base=counts.lessons + 1, actions=counts.actions + 1)
+        return self._without_round(self.state._replace(rule=self.rule.extended(self.state.rule), counts=counts))
 
-    def set_removed(self, action: int, *, is_removed: bool) -> ChooserChange:
+    def set_removed(self, action: int, *, is_removed: bool) -> Change:
         """Return the change of using an action no more, or again. Its index and its belief are kept."""
-        counts, recent = self._counted((), 0)
+        counts = self.state.counts
         removed = counts.removed | 1 << action if is_removed else counts.removed & ~(1 << action)
-        return ChooserChange(self.state, counts._replace(removed=removed), recent, self.generator)
+        return self._without_round(self.state._replace(counts=counts._replace(removed=removed)))
 
-    def teach(
-        self, context: FloatArray, outcomes: ActionOutcomes, announced: FloatArray | None = None
-    ) -> ChooserChange:
+    def teach(self, context: FloatArray, outcomes: ActionOutcomes, announced: FloatArray | None = None) -> Change:
         """Return the change of learning the outcomes of a past request."""
-        K, m = self.rule.actions, self.rule.setting.resources
-        prices, none = self.rule.dual.prices(self.state.dual, self.rule.setting), np.zeros(m)
+        state, rule = self.state.rule, self.rule
+        K, m = rule.actions, rule.setting.resources
+        prices, none = rule.dual.prices(state.dual, rule.setting), np.zeros(m)
         lesson = OpenChoice(
-            self.state.round,
+            state.round,
             context,
             prices,
             np.ones(K, dtype=np.bool_),
@@ -339,8 +248,11 @@ class ChooserCopy:
             None,
             outcomes,
         )
-        counts, recent = self._counted((), 1)
-        return ChooserChange(self._learn(self.state, lesson), counts, recent, self.generator, lesson=lesson)
+        after = self.state._replace(rule=self._learn(state, lesson), counts=self.state.counts.learned())
+        return self._without_round(after, lesson)
+
+    def _without_round(self, state: ChooserState, lesson: OpenChoice | None = None) -> Change:
+        return self.changing(state, 0, OpenRound(lesson, 0, 0.0), sql.OPEN)  # type: ignore[arg-type]
 
     def _learn(self, state: RuleState, lesson: OpenChoice) -> RuleState:
         """Return the state after the outcomes of a choice, whose own cost may differ from the announced one."""
@@ -350,64 +262,53 @@ class ChooserCopy:
             costs = outcomes.costs.copy()
             costs[lesson.action] = lesson.paid
             outcomes = ActionOutcomes(outcomes.seen, outcomes.rewards, costs)
-        return self.rule.learn(state, lesson, outcomes)
+        return self._rule.learn(state, lesson, outcomes)
 
     def _state_without(self, state: RuleState, choice: OpenChoice) -> RuleState:
         """Return the state after a choice was given up."""
         return state if choice.paid is not None else self.rule.charge(state, choice, choice.bound)
 
-    def _counted(self, touched: tuple[int, ...], lessons: int) -> tuple[Counts, array[int]]:
-        """Return the counts and the recent rounds after one more change."""
-        version, place, learned, base = self.counts[:4]
-        recent, learned = self.recent[:], learned + lessons
-        for number in touched:
-            recent[place % RECENT] = number
-            place += 1
-        base = learned if learned - base >= LESSONS_KEPT else base
-        return Counts(version + 1, place, learned, base, *self.counts[4:]), recent
-
-    # --- choices ----------------------------------------------------------------------------------------------
-
-    def choice_with_key(self, key: str, database: Database | None, name: str) -> OpenChoice | None:
-        """Return the choice of the act with this key, if it is still known."""
-        if database is None:
-            return (self.keys or {}).get(key)
-        rows = database.rounds(sql.READ_KEY, name, key)
-        return database.decoded(self._choice_of, rows[0]) if rows else None
-
-    def closed_epoch(self, number: int, database: Database, name: str) -> int | None:
-        """Return the epoch of a closed choice, or None if it is not known any more."""
-        rows = database.rounds(sql.READ_ROUND, name, number)
-        return rows[0].epoch if rows else None
+    def refusal(self, number: int, status: int | None) -> TokenError:
+        """Return the error for a choice with this status."""
+        if status is None:
+            return super().refusal(number, status)
+        return AlreadyToldError(number, "it is settled, skipped or was refused", "Do nothing: it counts once")
 
     # --- storage ----------------------------------------------------------------------------------------------
 
     def encode(self) -> bytes:
         """Return the small part of the state as bytes. The beliefs of a new chooser are those of its rule."""
-        pack({}, state_arrays(Beliefs(self.state.primal)))  # raises if they cannot be stored
-        return self.encode_small(self.state, self.generator, self.counts, self.recent)
+        pack({}, state_arrays(Beliefs(self.state.rule.primal)))  # raises if they cannot be stored
+        return super().encode()
 
-    def encode_small(
-        self, state: RuleState, generator: NDArray[np.uint64], counts: Counts, recent: array[int]
-    ) -> bytes:
-        """Return the small part of a state as bytes."""
-        others = np.array(counts, dtype="<i8").tobytes() + recent.tobytes()
-        return self._packer.encode(_small(state, generator), others)
+    def encode_state(self, state: ChooserState) -> bytes:
+        return self._packer.encode(_small(state), np.array(state.counts, dtype="<i8").tobytes())
 
-    def restore(self, database: Database, name: str, version: int, asked: int, state: bytes) -> None:
-        """Become what the database holds. Raise ValueError, LookupError, TypeError or ArithmeticError if forged."""
-        _, arrays = unpack_checked(state)
-        actions = int(arrays["counts"][4])
-        if actions != self.rule.actions:
-            _require(self.rule.is_extendable and 1 <= actions <= MOST_ACTIONS, "the number of actions is absurd")
-            self.use(self.rule.with_actions(actions))
-        template = _small(self._start, self.generator)
+    def encode_round(self, content: OpenChoice) -> bytes:
+        return encode_choice(content)
+
+    def further_statements(self, change: Change) -> list[Statement]:
+        """Return the statements that write the lesson or the beliefs, and calibrated holds."""
+        (_, _, before, holds), (rule, _, after, new_holds) = self.state, change.state
+        written = [put_group(self.name, key, hold) for key, hold in new_holds.items() if holds.get(key) is not hold]
+        if after.base != before.base:
+            beliefs = pack({"lessons": after.base}, state_arrays(Beliefs(rule.primal)))
+            written += [(sql.DELETE_PARTS, (self.name,)), (sql.INSERT_PART, (self.name, 0, beliefs))]
+        elif after.lessons != before.lessons:
+            written.append((sql.INSERT_PART, (self.name, after.lessons, encode_choice(change.round.content))))
+        return written
+
+    def decode_state(self, data: bytes, asked: int) -> ChooserState:
+        _, arrays = unpack_checked(data)
+        counts = Counts(*(int(count) for count in arrays["counts"]))
+        _require(min(counts) >= 0 and max(counts) <= LARGEST_COUNT, "a count is absurd")
+        actions = counts.actions
+        if actions != self._rule.actions:
+            _require(self._rule.is_extendable and 1 <= actions <= MOST_ACTIONS, "the number of actions is absurd")
+            self._use(self._rule.with_actions(actions))
+        template = _small(self.state._replace(rule=self._start))
         small: SmallState = restored_state(template, arrays)
         require_sound(template, small._replace(generator=template.generator % np.uint64(2)))
-        counts = Counts(*(int(count) for count in arrays["counts"]))
-        recent = array("q", np.asarray(arrays["recent"], dtype=np.int64).tobytes())
-        _require(len(recent) == RECENT and min(counts) >= 0 and max(counts) <= LARGEST_COUNT, "a count is absurd")
-        _require(counts.version == version, "the version is not the number of changes")
         _require(0 <= counts.lessons - counts.base < LESSONS_KEPT, "too many lessons are not learned")
         _require(0 <= counts.removed < 1 << actions, "an action that does not exist was removed")
         _require(counts.refused <= asked, "more requests were refused than made")
@@ -415,83 +316,49 @@ class ChooserCopy:
         self._drawn = None
         _decode_generator(self._rng, small.generator)
         with np.errstate(all="ignore"):
-            primal, lessons = self._beliefs(database, name, counts)
+            primal, lessons = self._beliefs(counts)
             whole = RuleState(int(small.round), primal, small.dual, small.committed, small.spent)
             for lesson in lessons:
                 whole = self._learn(whole, lesson)
-            if self.keys is not None:  # the first time; a check of the beliefs is expensive
-                self.rule.require_sound(whole)
-            group_holds = {} if self.holds is None else read_groups(database, name)
-            touched = self._touched(counts, recent)
-            choices = self._read_choices(database, name, asked, touched)
-            if touched is None:
-                self._require_money(whole, [choice for choice, _ in choices.values() if choice])
-        self.group_holds = group_holds
-        if touched is None:
-            self.open = {number: choice for number, (choice, _) in choices.items() if choice}
-            self.opened = {number: opened for number, (_, opened) in choices.items()}
-        for number, (choice, opened) in choices.items():  # new ones are the last, so the order is kept
-            if choice is None:
-                self.open.pop(number, None)
-                self.opened.pop(number, None)
-            else:
-                self.open[number], self.opened[number] = choice, opened
-        self.state, self.generator, self.counts, self.recent = whole, small.generator, counts, recent
-        self.keys = None
+            if self.history is not None:  # the first time; a check of the beliefs is expensive
+                self._rule.require_sound(whole)
+        assert self.database is not None
+        holds = {} if self.holds is None else read_groups(self.database, self.name)
+        return ChooserState(whole, small.generator, counts, holds)
 
-    def _beliefs(self, database: Database, name: str, counts: Counts) -> tuple[Any, list[OpenChoice]]:
+    def _beliefs(self, counts: Counts) -> tuple[Any, list[OpenChoice]]:
         """Return beliefs, this copy's or the stored ones, and the lessons that they have not learned."""
+        assert self.database is not None
         primal, learned = self._start.primal, 0
-        if self.keys is None and counts.base <= self.counts.lessons <= counts.lessons:
-            primal, learned = self.state.primal, self.counts.lessons
+        if self.history is None and counts.base <= self.state.counts.lessons <= counts.lessons:
+            primal, learned = self.state.rule.primal, self.state.counts.lessons
         elif counts.base:
-            (content,) = database.parts(name, -1, 0)
+            (content,) = self.database.parts(self.name, -1, 0)
             metadata, arrays = unpack(content)
             _require(metadata["lessons"] == counts.base, "the beliefs are of another version")
             start = Beliefs(self._start.primal)
             beliefs = restored_state(start, arrays)
             require_sound(start, beliefs)
             primal, learned = beliefs.primal, counts.base
-        lessons = [decode_choice(self.rule, content) for content in database.parts(name, learned, counts.lessons)]
+        contents = self.database.parts(self.name, learned, counts.lessons)
+        lessons = [decode_choice(self._rule, content) for content in contents]
         _require(len(lessons) == counts.lessons - learned, "a lesson is missing")
         _require(all(lesson.outcomes is not None for lesson in lessons), "a lesson has no outcomes")
         return primal, lessons
 
-    def _touched(self, counts: Counts, recent: array[int]) -> set[int] | None:
-        """Return the choices that others have changed since the last read, or None if they are not known."""
-        is_known = self.keys is None and counts.actions == self.counts.actions
-        if not is_known or not 0 <= counts.touched - self.counts.touched <= RECENT:
-            return None
-        return {recent[place % RECENT] for place in range(self.counts.touched, counts.touched)}
-
-    def _read_choices(
-        self, database: Database, name: str, asked: int, numbers: set[int] | None
-    ) -> dict[int, tuple[OpenChoice | None, float]]:
-        """Return some choices, or all, with the times of their requests; None for closed ones."""
-        if numbers is None:
-            rows = database.rounds(sql.READ_ROUNDS, name, 0, asked)
-        else:
-            rows = [row for number in sorted(numbers) for row in database.rounds(sql.READ_ROUND, name, number)]
-        _require(all(1 <= row.number <= asked for row in rows), "a choice has an absurd number")
-        found: dict[int, tuple[OpenChoice | None, float]] = dict.fromkeys(numbers or (), (None, 0.0))
-        for row in rows:
-            if row.status == sql.OPEN:
-                found.pop(row.number, None)  # the order is that of the rows
-                found[row.number] = self._choice_of(row), row.opened
-        return found
-
-    def _choice_of(self, row: RoundRow) -> OpenChoice:
-        choice = decode_choice(self.rule, row.content, refused=row.status == REFUSED)
+    def decode_round(self, row: RoundRow) -> OpenChoice:
+        choice = decode_choice(self._rule, row.content, refused=row.status == REFUSED)
         _require((choice.round, choice.epoch) == (row.number, row.epoch), "a choice has another number")
         return choice
 
-    def _require_money(self, state: RuleState, choices: list[OpenChoice]) -> None:
+    def require_rounds(self, state: ChooserState, rounds: dict[int, OpenRound[OpenChoice]], asked: int) -> None:
         """Raise a ValueError unless the commitments are the money spent on caps and held back for open choices."""
-        is_cap = self.rule.budget_set.is_cap
-        held = [choice.bound for choice in choices if choice.paid is None]
-        expected = np.where(is_cap, state.spent.value + np.sum(held, axis=0), 0.0)
-        error = np.abs(state.committed.value - expected)
-        largest = np.maximum(np.abs(expected), self.rule.budget_set.limit(max(int(state.round) - 1, 1)))
+        budgets, rule = self._rule.budget_set, state.rule
+        held = [found.content.bound for found in rounds.values() if found.content.paid is None]
+        with np.errstate(all="ignore"):
+            expected = np.where(budgets.is_cap, rule.spent.value + np.sum(held, axis=0), 0.0)
+            error = np.abs(rule.committed.value - expected)
+            largest = np.maximum(np.abs(expected), budgets.limit(max(asked, 1)))
         _require(bool((error <= ROUNDING * largest).all()), "the ledgers do not add up")
 
 
@@ -499,8 +366,9 @@ def _group_name(action: int, group: str) -> str:
     return f"{action} {group}" if group else str(action)
 
 
-def _small(state: RuleState, generator: NDArray[np.uint64]) -> SmallState:
-    return SmallState(np.int64(state.round), state.dual, state.committed, state.spent, generator)
+def _small(state: ChooserState) -> SmallState:
+    rule = state.rule
+    return SmallState(np.int64(rule.round), rule.dual, rule.committed, rule.spent, state.generator)
 
 
 _WORD = 2**64

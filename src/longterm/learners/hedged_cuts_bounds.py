@@ -67,7 +67,7 @@ def violation_bounds(
 def fixed_bounds(
     problem: Problem, L: float, first: float, tolerance: float, T: FloatArray, limited: FloatArray
 ) -> Mapping[str, FloatArray]:
-    """Return (d), for a fixed g that is cut to the distance `tolerance` · Δ/√t in all but `limited` rounds."""
+    """Return (c), for a fixed g that is cut to the distance `tolerance` · Δ/√t in all but `limited` rounds."""
     c, unit = problem.constants, tolerance * L * problem.constants.diameter
     violation = first + 2 * unit * np.sqrt(T) + c.constraint_bound * limited
     squared = first**2 + unit**2 * (1 + np.log(np.maximum(T, 1))) + c.constraint_bound**2 * limited

@@ -43,7 +43,8 @@ class Limits(NamedTuple):
             if bound is None:
                 return largest
             with np.errstate(over="ignore"):
-                return like(np.minimum((np.asarray(bound) * slack) ** power, largest), x)
+                values = np.minimum((np.asarray(bound) * slack) ** power, largest)
+            return like(values if values.ndim else float(values), x)  # numbers are compared faster than arrays
 
         return cls(limit(loss_gradient, 2), limit(constraint_gradient, 2), limit(constraint, 1))
 

@@ -176,5 +176,5 @@ def primal_bounds(radius: float, log_prior: FloatArray, square_sum: Array, hedge
     alpha = np.sqrt(4 * m**2 + PACE**2 * U)[..., None]
     entropy = R * (-log_prior - 1) + np.exp(log_prior) @ R
     shared = as_numbers(hedge.clip_cost) + as_numbers(hedge.block_cost)
-    per_radius = 3.07 * np.sqrt(V) + as_numbers(hedge.correction) + m
+    per_radius = 2.5 * np.sqrt(V) + as_numbers(hedge.correction) + m
     return np.asarray(alpha * entropy + per_radius[..., None] * own + shared[..., None])

@@ -1,7 +1,9 @@
 """Centring and scaling of features, found on the stream (`docs/proofs/scales.md`, *Features on one scale*).
 
-Feature j becomes a_j(u_j − μ_j). Means and factors change after 1, 2, 4, 8, … rows. The sum of the gradients becomes
-what it would have been with the new ones from the first row on.
+Feature j becomes a_j(u_j − μ_j) with a_j ∝ v_j^{−½} (s_j h_j)^{−¼}: v_j is the typical square of u_j where it is not
+0, s_j the share of such rows, and h_j ≤ 1 their squared slope relative to that of all rows. Means and factors change
+after 1, 2, 4, 8, … rows. The sum of the gradients becomes what it would have been with the new ones from the first row
+on.
 """
 
 from __future__ import annotations

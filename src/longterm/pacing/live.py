@@ -11,14 +11,14 @@ import numpy as np
 
 from longterm._display import ReprMixin
 from longterm._states import state_leaves
-from longterm.errors import InputError, UnknownTokenError
+from longterm.errors import InputError
 from longterm.pacing.base import Outcome, Pacer
+from longterm.service.rounds import DONE, SKIPPED, NoChange, OpenRound, RoundChange, RoundsCopy
 from longterm.service.spending import SharedAccount, Spending
 from longterm.service.tokens import Token, require_key
 from longterm.storage.database import Durability, RoundRow
 from longterm.storage.packing import StatePacker, raw_bytes, require_sound, restored_state, unpack_checked
 from longterm.storage.replica import Metrics, Replica, Stored
-from longterm.storage.small_copy import DONE, SKIPPED, NoChange, OpenRound, RoundChange, SmallCopy
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class LiveBid(ReprMixin):
         return str(self.token)
 
 
-class PacerCopy(SmallCopy[Any, tuple[float, float]]):
+class PacerCopy(RoundsCopy[Any, tuple[float, float]]):
     """A copy of a live pacer: the state of the rule, and open bids as (amount, value)."""
 
     kind = "live pacer"
@@ -64,7 +64,7 @@ class PacerCopy(SmallCopy[Any, tuple[float, float]]):
     def encode_state(self, state: Any) -> bytes:
         return self._packer.encode(state, b"")
 
-    def decode_state(self, data: bytes) -> Any:
+    def decode_state(self, data: bytes, asked: int) -> Any:
         _, arrays = unpack_checked(data)
         state = restored_state(self._start, arrays)
         require_sound(self._start, state)
@@ -178,10 +178,9 @@ class LivePacer(Stored[PacerCopy]):
         self, value: float, key: str | None
     ) -> RoundChange[Any, tuple[float, float]] | NoChange[tuple[float, float]]:
         replica, copy = self._replica, self._replica.copy
-        if key is not None:
-            known = copy.repeated(key, replica.database, replica.name)
-            if known is not None:
-                return known
+        known = copy.repeated(key)
+        if known is not None:
+            return known
         amount = float(self.pacer.act(copy.state, value, hold=copy.held))
         if self._spending is not None:
             amount = min(amount, *self._spending.room(amount))
@@ -218,9 +217,10 @@ class LivePacer(Stored[PacerCopy]):
     def _settling(
         self, bid: LiveBid | Token | str, paid: float, price: float | None, won: bool | None
     ) -> RoundChange[Any, tuple[float, float]]:
-        copy, number = self._replica.copy, self._find(bid)
-        amount, value = copy.open[number].content
-        self._pay(number, paid)
+        copy = self._replica.copy
+        number, found = copy.find(bid)
+        amount, value = found.content
+        self._pay(number, found.epoch, paid)
         state = self.pacer.settle(copy.state, Outcome(paid, value, price, amount, won))
         return copy.closing(number, state, DONE)
 
@@ -229,22 +229,15 @@ class LivePacer(Stored[PacerCopy]):
         self._replica.transact(self._skipping, bid)
 
     def _skipping(self, bid: LiveBid | Token | str) -> RoundChange[Any, tuple[float, float]]:
-        copy, number = self._replica.copy, self._find(bid)
-        self._pay(number, 0.0)
+        copy = self._replica.copy
+        number, found = copy.find(bid)
+        self._pay(number, found.epoch, 0.0)
         return copy.closing(number, copy.state, SKIPPED)
 
-    def _pay(self, number: int, paid: float) -> None:
+    def _pay(self, number: int, epoch: int, paid: float) -> None:
         """Settle a bid in the account. The rule refuses payments that are not finite numbers of at least 0."""
         if self._spending is not None and 0 <= paid < math.inf:
-            self._spending.settle(str(Token(number, None, self._replica.copy.open[number].epoch)), paid)
-
-    def _find(self, bid: LiveBid | Token | str) -> int:
-        replica = self._replica
-        if not isinstance(bid, (LiveBid, Token, str)):
-            raise UnknownTokenError(0, f"{bid!r:.60} is not a bid", replica.copy.remedy)
-        token = Token.parse(str(bid))
-        replica.copy.require_open(token.number, token.epoch, replica.database, replica.name)
-        return token.number
+            self._spending.settle(str(Token(number, None, epoch)), paid)
 
     @property
     def state(self) -> Any:
@@ -283,5 +276,5 @@ class LivePacer(Stored[PacerCopy]):
     @property
     def in_flight(self) -> tuple[Token, ...]:
         """The tokens of open bids, oldest first."""
-        found = self._replica.look(lambda: sorted(self._replica.copy.open.items()))
-        return tuple(Token(number, None, one.epoch) for number, one in found)
+        found: tuple[Token, ...] = self._replica.look(self._replica.copy.tokens)
+        return found

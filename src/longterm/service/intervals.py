@@ -14,11 +14,10 @@ from longterm._display import ReprMixin
 from longterm.calibration.bases import Asked
 from longterm.calibration.certificates import Bound
 from longterm.calibration.intervals import Interval, Intervals
-from longterm.errors import UnknownTokenError
+from longterm.service.rounds import DONE, SKIPPED, NoChange, OpenRound, RoundChange, RoundsCopy
 from longterm.service.tokens import REMEDY, Token, require_key
-from longterm.storage.database import Durability, RoundRow
+from longterm.storage.database import Database, Durability, RoundRow
 from longterm.storage.replica import Metrics, Replica, Stored
-from longterm.storage.small_copy import DONE, SKIPPED, NoChange, OpenRound, RoundChange, SmallCopy
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class LiveInterval(ReprMixin):
         return str(self.token)
 
 
-class _IntervalsCopy(SmallCopy[Intervals, Interval]):
+class _IntervalsCopy(RoundsCopy[Intervals, Interval]):
     """A copy of live intervals: the rule's state, and the open rounds."""
 
     kind = "live intervals"
@@ -51,7 +50,7 @@ class _IntervalsCopy(SmallCopy[Intervals, Interval]):
     def encode_state(self, state: Intervals) -> bytes:
         return json.dumps([list(state.names), _leaves(state.state)]).encode()
 
-    def decode_state(self, data: bytes) -> Intervals:
+    def decode_state(self, data: bytes, asked: int) -> Intervals:
         names, values = json.loads(data)
         _require(isinstance(names, list) and len(set(names)) == len(names), "the names of the groups do not fit")
         found = Intervals(self.state.confidence_level, groups=names, symmetric=self.state.symmetric)
@@ -68,9 +67,12 @@ class _IntervalsCopy(SmallCopy[Intervals, Interval]):
         return Interval(lower, upper, center, tuple(groups), row.number, Asked(*map(np.asarray, asked)))
 
     def require_rounds(self, state: Intervals, rounds: dict[int, OpenRound[Interval]], asked: int) -> None:
-        state.resume(asked, rounds)
         for found in rounds.values():
             _require(found.content.asked.groups.shape[-1] <= state.rule.groups, "a round has too many groups")
+
+    def restore(self, database: Database, name: str, version: int, asked: int, state: bytes) -> None:
+        super().restore(database, name, version, asked, state)
+        self.state.resume(asked, self.open)
 
 
 class LiveIntervals(Stored[_IntervalsCopy], ReprMixin):
@@ -160,13 +162,13 @@ class LiveIntervals(Stored[_IntervalsCopy], ReprMixin):
     def _opening(
         self, prediction: float, groups: Iterable[str], key: str | None
     ) -> RoundChange[Intervals, Interval] | NoChange[Interval]:
-        replica, copy = self._replica, self._replica.copy
-        known = None if key is None else copy.repeated(key, replica.database, replica.name)
+        copy = self._replica.copy
+        known = copy.repeated(key)
         if known is not None:
             return known
         after = copy.state.copy()
         interval = after.ask(prediction, groups)
-        return copy.opening(after, interval, replica.epoch, key)
+        return copy.opening(after, interval, self._replica.epoch, key)
 
     def tell(self, token: LiveInterval | Token | str, outcome: float) -> None:
         """Take the outcome of a round, in any order.
@@ -192,17 +194,14 @@ class LiveIntervals(Stored[_IntervalsCopy], ReprMixin):
         self._replica.transact(self._closing, token, None)
 
     def _closing(self, token: LiveInterval | Token | str, outcome: float | None) -> RoundChange[Intervals, Interval]:
-        replica, copy = self._replica, self._replica.copy
-        if not isinstance(token, (str, LiveInterval, Token)):
-            raise UnknownTokenError(0, f"{token!r:.60} is not a token", REMEDY)
-        given = Token.parse(str(token))
-        copy.require_open(given.number, given.epoch, replica.database, replica.name)
-        interval, after = copy.open[given.number].content, copy.state.copy()
+        copy = self._replica.copy
+        number, found = copy.find(token)
+        after = copy.state.copy()
         if outcome is None:
-            after.skip(interval)
-            return copy.closing(given.number, after, SKIPPED)
-        after.tell(interval, outcome)
-        return copy.closing(given.number, after, DONE)
+            after.skip(found.content)
+            return copy.closing(number, after, SKIPPED)
+        after.tell(found.content, outcome)
+        return copy.closing(number, after, DONE)
 
     @property
     def coverage(self) -> dict[str, float]:
@@ -231,8 +230,8 @@ class LiveIntervals(Stored[_IntervalsCopy], ReprMixin):
     @property
     def in_flight(self) -> tuple[Token, ...]:
         """The open tokens, oldest first."""
-        rounds: dict[int, OpenRound[Interval]] = self._replica.look(lambda: dict(self._replica.copy.open))
-        return tuple(Token(number, None, found.epoch) for number, found in sorted(rounds.items()))
+        found: tuple[Token, ...] = self._replica.look(self._replica.copy.tokens)
+        return found
 
     def _look(self) -> Intervals:
         found: Intervals = self._replica.look(lambda: self._replica.copy.state)

@@ -29,11 +29,11 @@ from longterm.learners.feedback import Feedback
 from longterm.learners.feedback_check import FeedbackCheck, OnBrokenBound
 from longterm.problems import Problem
 from longterm.service.learner_copy import Change, LearnerCopy
+from longterm.service.rounds import NoChange
 from longterm.service.state import LiveState, Oracle, feedback_at
 from longterm.service.tokens import Token, require_key
 from longterm.storage.database import Durability
 from longterm.storage.replica import Metrics, Replica, Stored
-from longterm.storage.small_copy import NoChange
 
 
 class LiveLearner(Stored[LearnerCopy]):
@@ -188,9 +188,8 @@ class LiveLearner(Stored[LearnerCopy]):
         return Token(change.number, change.round.content, change.round.epoch)
 
     def _opening(self, key: str | None) -> Change | NoChange[Array]:
-        replica, copy = self._replica, self._replica.copy
-        known = None if key is None else copy.repeated(key, replica.database, replica.name)
-        return copy.asking(replica.epoch, time.time(), key) if known is None else known
+        copy = self._replica.copy
+        return copy.repeated(key) or copy.asking(self._replica.epoch, time.time(), key)
 
     def tell(
         self,
@@ -234,11 +233,10 @@ class LiveLearner(Stored[LearnerCopy]):
             and loss_parameters is None
             and len(constraint_parameters) == 0
         ):
-            found: Token = self._replica.look(self._find, token)
-            token = found
+            number, found = self._replica.look(self._replica.copy.find, token)
             feedback = feedback_at(
-                found.x,
-                found.number,
+                found.content,
+                number,
                 self._problem,
                 feedback=feedback,
                 loss=loss,
@@ -252,7 +250,7 @@ class LiveLearner(Stored[LearnerCopy]):
             self._replica.transact(self._telling, token, feedback)
 
     def _telling(self, token: Token | str, feedback: Feedback) -> Change:
-        number = self._find(token).number
+        number, _ = self._replica.copy.find(token)
         return self._replica.copy.telling(number, self._check.accept(feedback, number))
 
     def skip(self, token: Token | str) -> None:
@@ -271,11 +269,8 @@ class LiveLearner(Stored[LearnerCopy]):
         self._replica.transact(self._skipping, token)
 
     def _skipping(self, token: Token | str) -> Change:
-        return self._replica.copy.skipping(self._find(token).number)
-
-    def _find(self, token: Token | str) -> Token:
-        replica = self._replica
-        return replica.copy.find(token, replica.database, replica.name)
+        number, _ = self._replica.copy.find(token)
+        return self._replica.copy.skipping(number)
 
     # --- views -----------------------------------------------------------------------------------------------
 
@@ -296,12 +291,8 @@ class LiveLearner(Stored[LearnerCopy]):
     @property
     def in_flight(self) -> tuple[Token, ...]:
         """The open tokens, oldest first: after a restart, those that are still to be told or skipped."""
-        found: tuple[Token, ...] = self._replica.look(self._open_tokens)
+        found: tuple[Token, ...] = self._replica.look(self._replica.copy.tokens)
         return found
-
-    def _open_tokens(self) -> tuple[Token, ...]:
-        rounds = self._replica.copy.open.items()
-        return tuple(Token(number, one.content, one.epoch) for number, one in rounds)
 
 
 def _require_age(value: int) -> int:

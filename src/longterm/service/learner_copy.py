@@ -6,8 +6,8 @@ A round is opened by `ask` and closed once: told, skipped or expired.
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Iterable
-from itertools import takewhile
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,9 +17,10 @@ from longterm.engines.sums import Sums
 from longterm.errors import ExpiredTokenError, NonFiniteError, TokenError, UnknownTokenError, WindowFullError
 from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
+from longterm.service.rounds import DONE, EXPIRED, SKIPPED, OpenRound, RoundChange, RoundsCopy
 from longterm.service.state import LiveState, require_near
 from longterm.service.tokens import REMEDY, Token
-from longterm.storage.database import Database, RoundRow
+from longterm.storage.database import RoundRow
 from longterm.storage.packing import (
     LARGEST_COUNT,
     StatePacker,
@@ -28,10 +29,10 @@ from longterm.storage.packing import (
     restored_state,
     unpack_checked,
 )
-from longterm.storage.small_copy import DONE, EXPIRED, SKIPPED, OpenRound, RoundChange, SmallCopy
 
 _SUMS = 5
 """The sums that are stored: all but those of single constraints."""
+_COUNTERS = struct.Struct("<5q")
 
 
 class Counters(NamedTuple):
@@ -60,7 +61,7 @@ class Progress(NamedTuple):
 Change = RoundChange[Progress, Array]
 
 
-class LearnerCopy(SmallCopy[Progress, Array]):
+class LearnerCopy(RoundsCopy[Progress, Array]):
     """A copy of a live learner's state.
 
     Parameters
@@ -78,12 +79,11 @@ class LearnerCopy(SmallCopy[Progress, Array]):
 
     def __init__(self, learner: Learner[Any], max_in_flight: int, expire_after: int, max_age: float | None) -> None:
         self._learner = learner
-        self.max_in_flight, self.expire_after, self.max_age = max_in_flight, expire_after, max_age
-        self.closed_kept = expire_after + 1
+        self.max_in_flight, self.closed_kept = max_in_flight, expire_after + 1
         self._start = learner.init()
         self._x = learner.ask(self._start)
         sums = Sums.zero(self._x.shape[:-1], 0)
-        super().__init__(Progress(self._start, sums, Counters()))
+        super().__init__(Progress(self._start, sums, Counters()), expire_after, max_age)
         others = {"sums": np.array(sums[:_SUMS]), "counters": np.array(Counters(), dtype=np.int64)}
         self._packer = StatePacker(self._start, {"counters": Counters._fields}, others)
 
@@ -92,7 +92,7 @@ class LearnerCopy(SmallCopy[Progress, Array]):
     def asking(self, epoch: int, now: float, key: str | None) -> Change:
         """Return the change that opens a round with the learner's present decision."""
         progress = self.state
-        expired = self._expired(self.asked + 1 - self.expire_after, now)
+        expired = self.expiring(now)
         if len(self.open) - len(expired) >= self.max_in_flight:
             raise WindowFullError(
                 f"{self.max_in_flight} rounds are in flight, the oldest is {next(iter(self.open))}. Tell or skip "
@@ -119,9 +119,9 @@ class LearnerCopy(SmallCopy[Progress, Array]):
         told, skipped, expired, losses_told, largest_delay = counters
         losses_told, largest_delay = losses_told + (loss is not None), max(self.asked - number, largest_delay)
         counters = Counters(told + 1, skipped, expired, losses_told, largest_delay)
-        return self.closing(number, Progress(state, self._sums_with(feedback.constraint, loss), counters), DONE)
+        return self.closing(number, Progress(state, self._sums_with(number, feedback.constraint, loss), counters), DONE)
 
-    def _sums_with(self, constraint: Array, loss: Array | None) -> Sums:
+    def _sums_with(self, number: int, constraint: Array, loss: Array | None) -> Sums:
         """Return the sums with one more round. Numbers of a single learner are floats, which add faster."""
         total, signed, hard, squared, largest, per_constraint = self.state.sums
         if self._x.ndim > 1:
@@ -130,8 +130,10 @@ class LearnerCopy(SmallCopy[Progress, Array]):
         else:
             worst = float(constraint)
             positive, largest = max(worst, 0.0), max(largest, worst)
-        total = total if loss is None else total + loss
-        return Sums(total, signed + worst, hard + positive, squared + positive * positive, largest, per_constraint)
+        total, signed, hard = total if loss is None else total + loss, signed + worst, hard + positive
+        if not _are_finite((total + signed + hard,)):
+            raise NonFiniteError("feedback", "a sum over all rounds would overflow", "Use smaller units", round=number)
+        return Sums(total, signed, hard, squared + positive * positive, largest, per_constraint)
 
     def skipping(self, number: int) -> Change:
         """Return the change that closes an open round without feedback."""
@@ -139,28 +141,20 @@ class LearnerCopy(SmallCopy[Progress, Array]):
         after = self.state._replace(counters=counters._replace(skipped=counters.skipped + 1))
         return self.closing(number, after, SKIPPED)
 
-    def _expired(self, oldest: int, now: float) -> tuple[int, ...]:
-        """Return the open rounds that are too old. They are in order, the oldest first."""
-        first = -np.inf if self.max_age is None else now - self.max_age
-        return tuple(takewhile(lambda number: number < oldest or self.open[number].opened < first, self.open))
-
     # --- tokens ----------------------------------------------------------------------------------------------
 
-    def find(self, token: Token | str, database: Database | None, name: str) -> Token:
-        """Return the open token that is meant. Raise a TokenError that says why there is none."""
-        if isinstance(token, str):
-            token = Token.parse(token)
-        elif not isinstance(token, Token):
-            raise _no_token(token)
-        for part in (token.number, token.epoch):
-            if isinstance(part, bool) or not isinstance(part, (int, np.integer)):
-                raise _no_token(token)
-        found = self.require_open(int(token.number), int(token.epoch), database, name)
-        if token.x is not None and token.x is not found.content and not np.array_equal(token.x, found.content):
-            raise UnknownTokenError(
-                token.number, "another decision has this number here", "Tell the learner that opened this round"
-            )
-        return Token(int(token.number), found.content, found.epoch)
+    def find(self, given: Any) -> tuple[int, OpenRound[Array]]:
+        """Return the open round that is meant. Raise a TokenError that says why there is none."""
+        number, found = super().find(given)
+        x = getattr(given, "x", None)
+        if x is not None and x is not found.content and not np.array_equal(x, found.content):
+            what = "another decision has this number here"
+            raise UnknownTokenError(number, what, "Tell the learner that opened this round")
+        return number, found
+
+    def tokens(self) -> tuple[Token, ...]:
+        """Return the tokens of the open rounds with their decisions, oldest first."""
+        return tuple(Token(number, found.content, found.epoch) for number, found in self.open.items())
 
     def refusal(self, number: int, status: int | None) -> TokenError:
         """Return the error for a round with this status."""
@@ -173,17 +167,19 @@ class LearnerCopy(SmallCopy[Progress, Array]):
     # --- storage ---------------------------------------------------------------------------------------------
 
     def encode_state(self, state: Progress) -> bytes:
-        sums, counters = np.array(state.sums[:_SUMS], dtype="<f8"), np.array(state.counters, dtype="<i8")
-        return self._packer.encode(state.state, sums.tobytes() + counters.tobytes())
+        sums = np.array(state.sums[:_SUMS], dtype="<f8")
+        return self._packer.encode(state.state, sums.tobytes() + _COUNTERS.pack(*state.counters))
 
-    def decode_state(self, data: bytes) -> Progress:
+    def decode_state(self, data: bytes, asked: int) -> Progress:
         _, arrays = unpack_checked(data)
         sums = _checked(arrays, "sums", np.float64, (_SUMS, *self._x.shape[:-1]))
         counts = _checked(arrays, "counters", np.int64, (len(Counters._fields),)).tolist()
         counters = Counters(*counts)
         _require(min(counts) >= 0 and max(counts) <= LARGEST_COUNT, "a count is absurd")
         _require(counters.losses_told <= counters.told, "there are losses of more rounds than were told")
-        _require(not np.isnan(sums).any(), "a sum is not a number")
+        _require(counters.closed <= asked, "more rounds were closed than opened")
+        _require(counters.largest_delay <= asked, "a delay is longer than the run")
+        _require(bool(np.isfinite(sums[:3]).all()) and not np.isnan(sums).any(), "a sum is not a number")
         state = restored_state(self._start, arrays)
         require_sound(self._start, state)
         played = int(np.max(np.asarray(state.round))) - 1
@@ -207,7 +203,6 @@ class LearnerCopy(SmallCopy[Progress, Array]):
         return x
 
     def require_rounds(self, state: Progress, rounds: dict[int, OpenRound[Array]], asked: int) -> None:
-        _require(state.counters.largest_delay <= asked, "a delay is longer than the run")
         _require(len(rounds) + state.counters.closed == asked, "the rounds do not add up")
 
     # --- views -----------------------------------------------------------------------------------------------
@@ -255,10 +250,3 @@ def _are_finite(values: Iterable[Array]) -> bool:
 def _copied(value: Array) -> Array:
     """Return an independent copy; a number where there is only one."""
     return np.array(value)[()]
-
-
-def _no_token(given: Any) -> UnknownTokenError:
-    if isinstance(given, (int, np.integer)) and not isinstance(given, bool):
-        what = f"{given} is a bare number, which does not say which process opened the round"
-        return UnknownTokenError(int(given), what, REMEDY)
-    return UnknownTokenError(0, f"{given!r} is not a token", REMEDY)

@@ -159,11 +159,3 @@ class LiveState(ReprMixin):
     def mu(self) -> Array:
         """μ_t; None if the learner has none."""
         return self.report.get("mu")
-
-    def budget_used(self, allowance: float) -> Array:
-        """Return the share of the allowance of the rounds told so far that was used, if g = cost − `allowance`.
-
-        Σ cost / (allowance · rounds told): 1 is exactly on budget. NaN before the first feedback.
-        """
-        spent = self.signed_violation + self.told * allowance
-        return spent / (self.told * allowance) if self.told else spent * float("nan")

@@ -99,9 +99,13 @@ PUT_GROUP = (
 LOCK_OBJECT = "SELECT version FROM longterm_objects WHERE name = ? FOR UPDATE"
 
 
-def close_rounds(name: str, status: int, numbers: Sequence[int]) -> Statement:
-    """Return the statement that closes these rounds. Only those with a key keep their content."""
-    places = ", ".join("?" * len(numbers))
-    changed = "status = ?, content = CASE WHEN key IS NULL THEN ? ELSE content END"
-    sql = f"UPDATE longterm_rounds SET {changed} WHERE object = ? AND number IN ({places})"
-    return sql, (status, b"", name, *numbers)
+def close_rounds(name: str, status: int, numbers: Sequence[int]) -> list[Statement]:
+    """Return the statements that close these rounds. Only those with a key keep their content."""
+    written: list[Statement] = []
+    for start in range(0, len(numbers), 500):
+        some = numbers[start : start + 500]
+        changed = "status = ?, content = CASE WHEN key IS NULL THEN ? ELSE content END"
+        places = ", ".join("?" * len(some))
+        sql = f"UPDATE longterm_rounds SET {changed} WHERE object = ? AND number IN ({places})"
+        written.append((sql, (status, b"", name, *some)))
+    return written

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from os import PathLike
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from longterm.service.rounds import split_state, unwritten
 from longterm.storage import schema as sql
 from longterm.storage.database import Database
 from longterm.storage.packing import MalformedError, unpack_checked
-from longterm.storage.small_copy import count_open
 
 
 class StoredObject(NamedTuple):
@@ -64,8 +65,9 @@ def describe(url: str | PathLike[str]) -> list[StoredObject]:
                 ((open_rounds,),) = database.read(sql.COUNT_HOLDS, name)
             else:
                 numbers = {number for (number,) in database.read(sql.OPEN_ROUNDS, name)}
-                is_small = kind.startswith("live ") and isinstance(state, bytes)
-                open_rounds = count_open(version, state, numbers) if is_small else len(numbers)
+                with suppress(TypeError, ValueError):  # not an object with rounds
+                    numbers -= {number for number, _ in unwritten(version, split_state(state)[1])}
+                open_rounds = len(numbers)
             if kind == "chooser":
                 spent, held = _money(state)
             found.append(StoredObject(name, kind, rounds, open_rounds, spent, held, changed))
@@ -77,7 +79,7 @@ def describe(url: str | PathLike[str]) -> list[StoredObject]:
 def _money(state: Any) -> tuple[list[float] | None, list[float] | None]:
     """Return the money of a chooser that is spent, and that is held for open choices."""
     try:
-        _, arrays = unpack_checked(state)
+        _, arrays = unpack_checked(split_state(state)[0])
         spent, committed = (
             np.atleast_1d(arrays[f"state.{part}.total"] + arrays[f"state.{part}.correction"])
             for part in ("spent", "committed")
