@@ -258,6 +258,23 @@ def test_conformal_pi_by_hand():
     np.testing.assert_allclose(thresholds, [0.0, first, second], rtol=1e-12)
 
 
+@pytest.mark.parametrize("alpha", [0.1, 0.3, 0.5])
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_a_group_added_while_the_latest_ask_is_open(alpha, sign):
+    """The correction of the new groups is in the certificate although no score was told since the ask."""
+    rule = Calibration(alpha)
+    state = rule.init()
+    for t in range(50):
+        asked = rule.ask(state)
+        known = np.isfinite(asked.threshold)
+        state = rule.tell(state, asked, asked.threshold + sign * (1 + abs(asked.threshold)) if known else 0.1 * (t % 3))
+    for _ in range(3):
+        asked = rule.ask(state, None if rule.groups == 1 else np.ones(rule.groups))
+        rule, state = rule.add_group(state)
+        state = rule.tell(state, asked, asked.threshold + sign * 1e-3 * (1 + abs(asked.threshold)))
+        require_certified(rule, state)
+
+
 def test_groups_added_later_keep_the_certificate():
     rng, rule = np.random.default_rng(7), Calibration(0.1)
     state = rule.init()

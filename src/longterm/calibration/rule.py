@@ -159,7 +159,8 @@ class Calibration(ReprMixin):
         groups, experts = asked.groups, asked.experts
         while groups.shape[-1] < self.groups and isinstance(self.base, Mixture):
             groups, experts = append_zero(groups), self.base.add_experts(experts)
-        return asked._replace(groups=groups, experts=experts)
+        # Another object for the same number: the correction has changed since the ask, though no score was told.
+        return asked._replace(groups=groups, experts=experts, told=asked.told + 0.0)
 
     def _require_groups(self, state: CalibrationState, groups: Array) -> Array:
         """Return the groups of a round as an array (..., k)."""
