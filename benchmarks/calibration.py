@@ -173,10 +173,14 @@ def late_labels():
             marginal, ratio, widest = measure_late(scores, groups, k, 50)
             print(f"  {name:18s} {label:10s} {marginal:5.2f} {ratio:7.3f} {widest:6.1f}")
     others = [one for one in stocks() if "AAPL" not in one[0]] + [*climate(), *drift(), *blocks()]
-    print("late labels without groups: |marginal error| % in the mean and at most, geometric mean of the relative loss")
-    for label, family in (("other series", others), ("held out", list(held_out()))):
+    print("late labels: |marginal error| % in the mean and at most, geometric mean of the relative loss, largest width")
+    for label, family, grouped in (
+        ("other series", others, False),
+        ("with groups", others, True),
+        ("held out", list(held_out()), False),
+    ):
         for delay in (10, 50, 200):
-            rows = np.array([measure_late(scores, groups, 1, delay) for _, scores, groups in family])
+            rows = np.array([measure_late(s, c, c.shape[1] if grouped else 1, delay) for _, s, c in family])
             ratio = np.exp(np.log(rows[:, 1]).mean())
             errors = f"{rows[:, 0].mean():5.2f} {rows[:, 0].max():6.2f}"
             print(

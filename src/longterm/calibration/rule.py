@@ -187,9 +187,10 @@ class Calibration(ReprMixin):
         largest = min(LARGEST_SCORE, 1.0 / least_divisor(alpha))
         try:
             given = np.asarray(score)
-            s = given.astype(alpha.dtype) + 0.0 * alpha
-            if given.dtype.kind in "fiu" and s.shape == alpha.shape and (np.abs(s) <= largest).all():
-                return s
+            if given.dtype.kind in "fiu":
+                s = given.astype(alpha.dtype) + 0.0 * alpha
+                if s.shape == alpha.shape and (np.abs(s) <= largest).all():
+                    return s
         except (TypeError, ValueError):
             pass
         what = f"{score!r:.200} is not a number of magnitude at most {largest:.3g}"
@@ -271,6 +272,6 @@ class Calibration(ReprMixin):
             return nested_bound(alone) if self.nested else alone
         if type(self.correction) is not Correction:
             return group_bound(self.correction, state.counts, state.evidence, state.miss_rate)
-        if isinstance(self.base, Tracker):
+        if isinstance(self.base, Tracker) and self.base.step > 0.0:
             return tracker_bound(self.base, state.base, state.evidence)
         raise InputError("correction", "none, so nothing controls the coverage", "Use Sinh or Linear")

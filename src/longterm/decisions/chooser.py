@@ -264,7 +264,7 @@ class Chooser(Stored[ChooserCopy]):
             )
         if copy.holds is None and self._spending is None:
             return copy.act(x, announced, most, mask, expired, replica.epoch, key)
-        largest = self._largest(announced, most)
+        largest = self.rule.largest_costs(announced, most)
         held = copy.held(largest, group)
         if self._spending is not None:
             for old in expired:
@@ -276,12 +276,6 @@ class Chooser(Stored[ChooserCopy]):
             i = copy.cap
             self._spending.hold(_text(choice), choice.bound[i], float(largest[choice.action, i]))
         return change
-
-    def _largest(self, announced: FloatArray | None, most: FloatArray | None) -> FloatArray:
-        """Return the largest cost of each action, shape (K, m)."""
-        budgets, K = self.rule.budget_set, self.rule.actions
-        given = announced if most is None else most
-        return np.broadcast_to(budgets.largest, (K, len(budgets.budgets))) if given is None else given
 
     def _paid_for(
         self, spending: Spending, held: FloatArray, largest: FloatArray, allowed: NDArray[np.bool_] | None

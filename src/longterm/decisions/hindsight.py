@@ -179,7 +179,7 @@ def _class_sums(r: FloatArray, c: FloatArray, labels: NDArray[np.int64]) -> tupl
 def _solve_one_cap(r: FloatArray, c: FloatArray, limit: float) -> tuple[FloatArray, FloatArray]:
     """Solve for one cap: climb the concave hulls of all rows, steepest step first, until the money is gone."""
     rows, actions = r.shape
-    at = np.lexsort((-r, c), axis=1)[:, 0]  # the cheapest action; the best of equally cheap ones
+    at = start = np.lexsort((-r, c), axis=1)[:, 0]  # the cheapest action; the best of equally cheap ones
     every = np.arange(rows)
     left = limit - math.fsum(c[every, at].tolist())
     if left < -1e-9 * limit:
@@ -201,7 +201,6 @@ def _solve_one_cap(r: FloatArray, c: FloatArray, limit: float) -> tuple[FloatArr
         at = at.copy()
         at[active] = best
     shares = np.zeros((rows, actions))
-    start = np.lexsort((-r, c), axis=1)[:, 0]
     if not steps:
         shares[every, start] = 1.0
         return shares, np.zeros(1)

@@ -232,8 +232,13 @@ class PrimalDual:
             base = np.where(budgets.above_cheapest, costs.min(axis=0), 0.0)
             costs = costs - base
             bounds = None if bounds is None else np.where(costs > 0, bounds - base, costs)
-        most = costs if bounds is None else bounds
-        return costs, np.broadcast_to(budgets.largest, (self.actions, m)) if most is None else most, base
+        return costs, self.largest_costs(costs, bounds), base
+
+    def largest_costs(self, costs: FloatArray | None, bounds: FloatArray | None) -> FloatArray:
+        """Return the bounds (K, m) of a request: those given, else the announced costs, else those of the budgets."""
+        if bounds is not None:
+            return bounds
+        return np.tile(self.budget_set.largest, (self.actions, 1)) if costs is None else costs
 
     def _left(self, state: RuleState, limit: FloatArray) -> FloatArray:
         """Return the money left in units of the rules, shape (m,)."""

@@ -37,16 +37,16 @@ T = TypeVar("T")
 SHARED_SCALE, PRIOR_SCALE, LEVEL_SCALE = 0.2, 0.03, 0.2
 NOISE, FACTOR, DRIFT = 0.15, 0.3, 0.003
 WINDOW, DRAWS = 512, 8
-LARGEST_RATIO = 12.0
+BOUND_RATIO = 12.0
 """The largest cost of a request, in units of its model's price, for the models that a router begins with."""
-NEW_LARGEST_RATIO = 36.0
+NEW_BOUND_RATIO = 36.0
 """The same for a model that is added later. A running router has money in the bank, so caution costs little."""
-UNIT, NO_CEILING = 1e3, 1e6
-"""The unit of the rule in ceilings, and the dollars per request of a router without a ceiling."""
+UNIT = 1e3
+"""The unit of the rule, in ceilings."""
+UNLIMITED = 1e6
+"""Dollars per request: the ceiling of a router without one, and the price of a model that only other processes know."""
 HIGHEST_PRICE = 1e9
 """Reward per dollar."""
-UNKNOWN_PRICE = 1e6
-"""The price, in dollars, of a model that another process has added and this one has not."""
 HISTORY = 100_000
 """The number of settled requests that reports cover, and of requests that wait for their second part."""
 
@@ -172,7 +172,7 @@ class Router:
     ) -> None:
         self.chooser, self.features = chooser, features
         self.prices = _require_positive("models", models)
-        self.largest = {name: LARGEST_RATIO * price for name, price in self.prices.items()}
+        self.largest = {name: BOUND_RATIO * price for name, price in self.prices.items()}
         for name, cost in _require_positive("largest", largest or {}).items():
             self._action(name)
             self.largest[name] = max(cost, self.prices[name])
@@ -226,7 +226,7 @@ class Router:
         if features is None:
             features = WordHash()
         encode, length = (_as_vector, features) if isinstance(features, int) else (features, _length(features))
-        ceiling = NO_CEILING if per_request is None else validate.positive_scalar("per_request", per_request)
+        ceiling = UNLIMITED if per_request is None else validate.positive_scalar("per_request", per_request)
         primal = ThompsonSampling(
             len(models),
             length,
@@ -303,7 +303,7 @@ class Router:
             allowed = None
             if others or models is not None:
                 allowed = [action in wanted for action in range(len(expected) + others)]
-            unknown = [UNKNOWN_PRICE] * others
+            unknown = [UNLIMITED] * others
             return self.chooser.act(x, expected + unknown, most + unknown, allowed=allowed, key=key)
 
         choice = self._with_others(act)
@@ -321,7 +321,7 @@ class Router:
         reward, cost : float, optional
             Each counts once; the other may come later.
         """
-        choice = route.choice if isinstance(route, Route) else self.chooser.find(route)
+        choice = self._choice(route)
         self.chooser.settle(choice, reward, cost, cost_follows=cost is None)
         first = self._parts.pop(choice.number, (None, None))
         reward, cost = first[0] if reward is None else reward, first[1] if cost is None else cost
@@ -337,7 +337,7 @@ class Router:
 
     def skip(self, route: Route | str) -> None:
         """Give up a route whose outcome will not come. The money held back for it counts as spent."""
-        choice = route.choice if isinstance(route, Route) else self.chooser.find(route)
+        choice = self._choice(route)
         self.chooser.skip(choice)
         self._parts.pop(choice.number, None)
 
@@ -361,7 +361,7 @@ class Router:
         x, prices = self.features(prompt), list(self.prices.values())
 
         def teach(others: int) -> None:
-            unknown = [UNKNOWN_PRICE] * others
+            unknown = [UNLIMITED] * others
             seen, spent = np.pad(labels, (0, others), constant_values=np.nan), np.pad(paid, (0, others))
             self.chooser.teach(x, seen, spent, announced=prices + unknown)
 
@@ -388,7 +388,7 @@ class Router:
             The largest cost of a request; by default 36 times the price.
         """
         price = validate.positive_scalar("price", price)
-        most = NEW_LARGEST_RATIO * price if largest is None else validate.positive_scalar("largest", largest)
+        most = NEW_BOUND_RATIO * price if largest is None else validate.positive_scalar("largest", largest)
         if name in self.models:
             raise InputError("name", f"{name!r} is in use", "Change its price with set_prices()")
         self.chooser.ensure_action(self.names.index(name) if name in self.names else len(self.names))
@@ -435,6 +435,9 @@ class Router:
             hint = did_you_mean(name, list(self.models))
             raise InputError("model", f"{name!r} is not in use{hint}", f"Choose from {list(self.models)}")
         return self.names.index(name)
+
+    def _choice(self, route: Route | str) -> Choice:
+        return route.choice if isinstance(route, Route) else self.chooser.find(route)
 
     def _name(self, action: int) -> str:
         """Return the name of a model, or its index if only other processes know it."""
