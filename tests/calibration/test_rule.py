@@ -221,6 +221,23 @@ def test_labels_that_come_in_bursts_keep_the_threshold_in_the_range_of_the_score
     assert finite.max() < 3 * largest
 
 
+def test_single_labels_that_come_very_late_do_not_slow_the_corrections():
+    """One label in 50 comes 1,000 rounds late: 20 rounds are open, and the corrections are slowed by these."""
+    rule, rng = Calibration(0.1), np.random.default_rng(14)
+    state, late = rule.init(), []
+    for t in range(2500):
+        if late and late[0][0] == t:
+            state = rule.tell(state, *late.pop(0)[1:])
+        asked = rule.ask(state, open_rounds=len(late))
+        if t % 50 == 0:
+            late.append((t + 1000, asked, rng.exponential()))
+        else:
+            state = rule.tell(state, asked, rng.exponential())
+        assert asked.late <= 1 + 20
+    require_certified(rule, state)
+    assert abs(rule.excess(state)[0]) < 20
+
+
 @pytest.mark.parametrize("groups", [1, 3])
 def test_thresholds_stay_in_the_range_when_late_labels_become_punctual(groups):
     """A sum of residuals from the slow reaction to 100 late labels meets the fast one only when it is small."""

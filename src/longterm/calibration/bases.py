@@ -42,7 +42,8 @@ class Asked(NamedTuple):
     """A threshold (a score above it is a miss), and what `Calibration.tell` needs later.
 
     The shift is the correction in units of the scale. The base b, the scale σ and the experts (..., K) are the
-    predictions of the round. `late` is 1 + D of the corrections, and `told` the number of known scores, at the ask.
+    predictions of the round. `late` is 1 + D of the corrections, `told` the number of known scores and `open_rounds`
+    that of other open rounds, at the ask.
     """
 
     threshold: Array
@@ -53,6 +54,7 @@ class Asked(NamedTuple):
     groups: Array
     late: Array
     told: Array
+    open_rounds: Array
 
 
 class TrackerState(NamedTuple):

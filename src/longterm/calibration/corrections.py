@@ -24,8 +24,8 @@ class Counts(NamedTuple):
     """Numbers of rounds and misses per group; rounds with a tie (score = threshold) are told but not counted.
 
     `log_wealth` is the logarithm of the Krichevsky–Trofimov likelihood of the misses over their likelihood at the
-    nominal rate. `most_active` is the largest number of groups of one round. `delay` is the number of rounds told
-    between an ask and its tell. Afterwards it falls no faster than the largest excess can.
+    nominal rate. `most_active` is the largest number of groups of one round. `delay` is the number of rounds open
+    at an ask and told before it. Afterwards it falls no faster than the largest excess can.
     """
 
     told: Array
@@ -44,10 +44,10 @@ class Counts(NamedTuple):
         alpha = expand_last(miss_rate)
         return ((self.misses + 0.5) / (self.rounds + 1.0) - alpha) / (alpha * (1.0 - alpha))
 
-    def add(self, residual: Array, groups: Array, miss_rate: Array, told_at_ask: Array) -> Counts:
+    def add(self, residual: Array, groups: Array, miss_rate: Array, burst: Array) -> Counts:
         """Return the counts after a round with this residual (..., 1), 0 at a tie."""
         none = 0.0 * groups
-        late, delay = self.told - told_at_ask, self.delay
+        delay = self.delay
         if not (isinstance(delay, np.generic) and delay == 0.0):
             # An excess falls by at most α per round. With delay/excess kept, sinh(κE/√(1 + 3·delay)) does not rise.
             largest = namespace(groups).max(namespace(groups).abs(self.excess(miss_rate)), axis=-1)
@@ -58,7 +58,7 @@ class Counts(NamedTuple):
             self.misses + select(residual > 0.0, groups, none),
             self.log_wealth + namespace(groups).log1p(self.bet(miss_rate) * (residual * groups)),
             clamp_min(self.most_active, count_active(groups)),
-            clamp_min(delay, late),
+            clamp_min(delay, burst),
         )
 
 

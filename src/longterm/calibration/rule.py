@@ -130,14 +130,15 @@ class Calibration(ReprMixin):
             open_rounds = validate.non_negative("open_rounds", open_rounds) if xp is _NUMPY else open_rounds
         c = self._require_groups(state, groups)
         base, scale, experts = self.base.predict(state.base, c)
-        late = 1.0 + clamp_min(state.counts.delay, open_rounds)
+        others = open_rounds + 0.0 * told
+        late = 1.0 + clamp_min(state.counts.delay, others)
         shift = self.correction(state.counts, c, state.miss_rate, late)
         threshold = base + scale * shift
         if isinstance(self.base, Mixture):
             threshold = select(told < self._free, told + xp.inf, threshold)
         if self.nested:
             threshold = xp.stack([xp.max(threshold[..., : j + 1], axis=-1) for j in range(told.shape[-1])], axis=-1)
-        return Asked(threshold, shift, base, scale, experts, c, late, told)
+        return Asked(threshold, shift, base, scale, experts, c, late, told, others)
 
     def tell(self, state: CalibrationState, asked: Asked, score: Array) -> CalibrationState:
         """Return the state after the score of an asked round, which may come late and in any order.
@@ -148,9 +149,11 @@ class Calibration(ReprMixin):
         if asked.groups.shape[-1] < self.groups:
             asked = self._with_all_groups(asked)
         residual = select(s > asked.threshold, 1.0 - alpha, select(s < asked.threshold, -alpha, 0.0 * alpha))
+        # A burst: rounds that were open at the ask, and told since. A single late round is none.
+        burst = clamp_max(state.told - asked.told, asked.open_rounds)
         return CalibrationState(
             alpha,
-            counts.add(expand_last(residual), asked.groups, alpha, asked.told),
+            counts.add(expand_last(residual), asked.groups, alpha, burst),
             self.base.update(state.base, asked, s, residual, alpha, asked.told is state.told),
             self._evidence(state, asked, s, residual),
         )
