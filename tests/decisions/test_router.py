@@ -254,6 +254,27 @@ def test_the_figure_is_drawn(tmp_path):
     assert router.report().figure(tmp_path / "report.png").stat().st_size > 1000
 
 
+def test_a_stored_router_refuses_models_in_another_order(tmp_path):
+    def opened(*names):
+        return Router.for_models(dict.fromkeys(names, 1e-3), per_request=1e-2, features=1, url=tmp_path / "r.db")
+
+    first = opened("small", "large")
+    first.settle(first.route([1.0]), reward=0.5, cost=1e-3)
+    with pytest.raises(InputError, match=r"action 0 is 'large' here and 'small' in the stored.*\['small', 'large'\]"):
+        opened("large", "small")
+    second = opened("small")  # it does not use the other one
+    with pytest.raises(InputError, match="action 1 is 'new' here and 'large'"):
+        second.add_model("new", 1e-3)
+    assert second.names == ["small"]
+    first.add_model("new", 1e-3)
+    with pytest.raises(InputError, match="action 2 is 'other'"):
+        opened("small", "large", "other", "fifth")
+    assert first.route([1.0]).model in first.models
+    assert first.chooser.rule.actions == 3  # a refused start adds nothing
+    assert opened("small", "large", "new", "other").models == ("small", "large", "new", "other")
+    assert second.route([1.0]).model == "small"
+
+
 def test_actions_are_added_and_removed_in_a_stored_chooser_with_open_choices(tmp_path):
     primal = ThompsonSampling(2, 1, level_scale=0.2, learn_costs=True, window=16)
     rule = PrimalDual(primal, PlannedPrice(4), Ceiling(0.5, 1.0))
