@@ -122,7 +122,7 @@ def main() -> None:
             run(server, f"http://127.0.0.1:{port}", folder, rounds, given)
         finally:
             server.send_signal(signal.SIGTERM)
-            server.wait(60)
+            server.wait(300)  # workers that were just killed start again first
         os.environ.update(environment)
         report(folder, path, given)
 

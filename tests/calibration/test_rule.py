@@ -190,14 +190,51 @@ def test_certificates_hold_against_adversaries(name, kind):
 
 
 def test_corrections_slow_down_while_labels_are_late():
-    """sinh(κE/L) with L = min(√(1 + 3·open), 1 + κα·told): the root after many rounds, near 1 after few."""
+    """sinh(κE/L) with L = min(√(1 + 3D), 1 + κ·max(α·told, D/3)): the root after many rounds, less after few."""
     rule = Calibration(0.1)
     counts = rule.init().counts._replace(rounds=np.full(1, 50.0), misses=np.full(1, 10.0))
-    for told, open_rounds, expected in [(0, 0, 1.0), (0, 40, 1.0), (100, 40, 2.0), (10**6, 40, 11.0), (10**6, 0, 1.0)]:
+    for told, delay, expected in [(0, 0, 1.0), (0, 40, 7 / 3), (300, 40, 4.0), (10**6, 40, 11.0), (10**6, 0, 1.0)]:
         shift = rule.correction(
-            counts._replace(told=np.float64(told)), np.ones(1), np.float64(0.1), np.float64(1.0 + open_rounds)
+            counts._replace(told=np.float64(told)), np.ones(1), np.float64(0.1), np.float64(1.0 + delay)
         )
         np.testing.assert_allclose(shift, np.sinh(0.1 * 5.0 / expected), rtol=1e-12)
+
+
+@pytest.mark.parametrize("groups", [1, 3])
+@pytest.mark.parametrize("jump", [1.0, 5.0])
+def test_labels_that_come_in_bursts_keep_the_threshold_in_the_range_of_the_scores(groups, jump):
+    """The first rounds after a burst have no open round, but a sum of residuals of the whole burst."""
+    rule, rng = Calibration(0.1, groups), np.random.default_rng(12)
+    state, thresholds, largest = rule.init(), [], 0.0
+    for burst in range(12):
+        rounds = []
+        for t in range(300):
+            asked = rule.ask(state, None if groups == 1 else [1.0, t % 2, 1 - t % 2], open_rounds=t)
+            rounds.append((asked, rng.exponential() * (jump if burst > 5 else 1.0)))
+        thresholds += [float(asked.threshold) for asked, _ in rounds]
+        largest = max(largest, *(score for _, score in rounds))
+        for asked, score in rounds:
+            state = rule.tell(state, asked, score)
+    require_certified(rule, state)
+    finite = np.array(thresholds)[np.isfinite(thresholds)]
+    assert -largest < finite.min()
+    assert finite.max() < 3 * largest
+
+
+@pytest.mark.parametrize("groups", [1, 3])
+def test_thresholds_stay_in_the_range_when_late_labels_become_punctual(groups):
+    """A sum of residuals from the slow reaction to 100 late labels meets the fast one only when it is small."""
+    rule, rng = Calibration(0.1, groups), np.random.default_rng(13)
+    state, waiting, thresholds, scores = rule.init(), [], [], []
+    for t in range(3000):
+        scores.append(rng.exponential() * np.exp(min(t, 2000) / 150))
+        asked = rule.ask(state, None if groups == 1 else [1.0, t % 2, 1 - t % 2], open_rounds=len(waiting))
+        thresholds.append(float(asked.threshold))
+        waiting.append((asked, scores[-1]))
+        while len(waiting) > (100 if t < 2000 else 0):
+            state = rule.tell(state, *waiting.pop(0))
+    require_certified(rule, state)
+    assert max(thresholds[2000:]) < 3 * max(scores)
 
 
 @pytest.mark.parametrize("delay", [1, 7, 40])
@@ -205,7 +242,7 @@ def test_late_labels_cost_an_additive_term(delay):
     rule, rng = Calibration(0.1), np.random.default_rng(6)
     _, state = play(rule, rng.exponential(size=600), delay=delay)
     require_certified(rule, state)
-    assert rule.bound(state).theorem == "Theorem 5"
+    assert rule.bound(state).theorem == "Theorem 4"
     assert float(state.evidence.late) == delay
 
 
@@ -256,6 +293,23 @@ def test_conformal_pi_by_hand():
     first = 0.8 + 2.0 * np.tan(0.8 * np.log(2) / (3 * 2))
     second = 0.8 - 0.2 + 2.0 * np.tan(0.6 * np.log(3) / (3 * 3))
     np.testing.assert_allclose(thresholds, [0.0, first, second], rtol=1e-12)
+
+
+@pytest.mark.parametrize("alpha", [0.1, 0.3, 0.5])
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_a_group_added_while_the_latest_ask_is_open(alpha, sign):
+    """The correction of the new groups is in the certificate although no score was told since the ask."""
+    rule = Calibration(alpha)
+    state = rule.init()
+    for t in range(50):
+        asked = rule.ask(state)
+        known = np.isfinite(asked.threshold)
+        state = rule.tell(state, asked, asked.threshold + sign * (1 + abs(asked.threshold)) if known else 0.1 * (t % 3))
+    for _ in range(3):
+        asked = rule.ask(state, None if rule.groups == 1 else np.ones(rule.groups))
+        rule, state = rule.add_group(state)
+        state = rule.tell(state, asked, asked.threshold + sign * 1e-3 * (1 + abs(asked.threshold)))
+        require_certified(rule, state)
 
 
 def test_groups_added_later_keep_the_certificate():

@@ -100,13 +100,13 @@ def test_without_a_horizon_nothing_may_need_one():
 SETTING = Setting(np.ones(1), None, 100.0, 0.2, -100.0, 101.0)
 
 
-def planned(dual, gains, left=0.0, deficit=0.0, bound=1.0):
+def planned(dual, gains, left=0.0, deficit=0.0):
     """The plan for requests on which the second action gains `gains` and costs 1, the first nothing."""
     gains = np.asarray(gains)
     costs = np.tile([[0.0], [1.0]], (len(gains), 1, 1))
     recent = Prediction(np.stack([0.0 * gains, gains], axis=1), costs)
     state = dual.init(SETTING)._replace(price=np.array([0.85]), deficit=np.array([deficit]))
-    in_use, bounds = np.ones(2, dtype=bool), np.array([[0.0], [bound]])
+    in_use, bounds = np.ones(2, dtype=bool), np.array([[0.0], [1.0]])
     situation = Situation(dual.every, bounds, np.array([left]), np.array([0.2]), in_use, True, lambda: recent)
     price = dual.plan(state, situation, SETTING).price[0]
     return price, int((gains > price).sum())
@@ -119,13 +119,14 @@ def test_the_price_is_that_at_which_the_window_costs_the_target():
     price, bought = planned(PlannedPrice(), GAINS, left=1.0)  # as much as the reserve: the target is ρ = 0.2
     assert 0.8 <= price < 0.8 * 1.01
     assert bought == 2
-    assert planned(PlannedPrice(recovery=10.0), GAINS, left=3.0)[1] == 4  # 0.2 · (1 + (3 − 1)/(10 · 0.2)) = 0.4
+    assert planned(PlannedPrice(recovery=10.0), GAINS, left=3.0)[1] == 4  # 0.2 + (3 − 1)/10 = 0.4
     assert planned(PlannedPrice(), [-1.0, 0.9, -1.0, -1.0, -1.0, -1.0], left=1.0)[0] == 0.0  # one of six is below ρ
 
 
-def test_no_money_is_saved_for_an_action_that_the_others_would_starve_for():
-    dual = PlannedPrice(recovery=10.0)  # the second action may cost 1 = recovery · ρ/2: it counts; 1.01 does not
-    assert [planned(dual, GAINS, left=0.0, bound=bound)[1] for bound in (1.0, 1.01)] == [1, 2]
+def test_the_target_is_the_ceiling_until_more_than_the_reserve_is_unspent():
+    """The reserve is 1, the bound of the second action. More is spent in 10 requests, at most 2 ρ in each."""
+    dual = PlannedPrice(recovery=10.0)
+    assert [planned(dual, GAINS, left=left)[1] for left in (0.0, 1.0, 2.0, 30.0)] == [2, 2, 3, 4]
 
 
 def test_the_price_is_the_largest_at_which_the_reward_is_reached():

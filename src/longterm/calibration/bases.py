@@ -42,7 +42,7 @@ class Asked(NamedTuple):
     """A threshold (a score above it is a miss), and what `Calibration.tell` needs later.
 
     The shift is the correction in units of the scale. The base b, the scale σ and the experts (..., K) are the
-    predictions of the round. `late` is 1 + the other open rounds, and `told` the number of known scores, at the ask.
+    predictions of the round. `late` is 1 + D of the corrections, and `told` the number of known scores, at the ask.
     """
 
     threshold: Array

@@ -37,14 +37,14 @@ class Bound(NamedTuple):
 
 
 def position_bound(evidence: Evidence, miss_rate: Array) -> Bound:
-    """Return Theorem 1, and with late labels Theorem 5, for a correction with an inverse."""
+    """Return Theorem 1, and with late labels Theorem 4, for a correction with an inverse."""
     steps = evidence.late + 1.0
     lower, upper = evidence.lowest - miss_rate * steps, evidence.highest + (1.0 - miss_rate) * steps
     return Bound(lower[..., None], upper[..., None], _theorem(evidence, "Theorem 1"))
 
 
 def nested_bound(alone: Bound) -> Bound:
-    """Return Theorem 6 for nested levels along the last leading axis, from the bound of each level alone."""
+    """Return Theorem 5 for nested levels along the last leading axis, from the bound of each level alone."""
     lower, upper = [alone.lower[..., 0, :]], alone.upper
     for j in range(1, upper.shape[-2]):
         lower.append(alone.lower[..., j, :] - (upper[..., j - 1, :] - lower[-1]))
@@ -78,7 +78,7 @@ def group_bound(correction: Correction, counts: Counts, evidence: Evidence, miss
 
 
 def _theorem(evidence: Evidence, on_time: str) -> str:
-    return "Theorem 5" if bool(namespace(evidence.late).any(evidence.late > 0.0)) else on_time
+    return "Theorem 4" if bool(namespace(evidence.late).any(evidence.late > 0.0)) else on_time
 
 
 def _largest_deviation(information: Array, alpha: Array, sign: float) -> Array:

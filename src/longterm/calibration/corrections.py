@@ -1,13 +1,15 @@
 """Corrections that turn the counts of misses into a shift x of the threshold q = b + σx.
 
 Every correction increases with the number of misses. That keeps the error bounded on every sequence. While labels are
-late, the default corrections react more slowly: `late` is ℓ = 1 + the number of other open rounds.
+late, the default corrections react more slowly: `late` is ℓ = 1 + D, D the larger of the open rounds and the delay.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import NamedTuple
+
+import numpy as np
 
 from longterm import _validate as validate
 from longterm._arrays import Array, clamp_min, expand_last, namespace
@@ -22,7 +24,8 @@ class Counts(NamedTuple):
     """Numbers of rounds and misses per group; rounds with a tie (score = threshold) are told but not counted.
 
     `log_wealth` is the logarithm of the Krichevsky–Trofimov likelihood of the misses over their likelihood at the
-    nominal rate. `most_active` is the largest number of groups of one round.
+    nominal rate. `most_active` is the largest number of groups of one round. `delay` is the number of rounds told
+    between an ask and its tell. Afterwards it falls no faster than the largest excess can.
     """
 
     told: Array
@@ -30,6 +33,7 @@ class Counts(NamedTuple):
     misses: Array
     log_wealth: Array
     most_active: Array
+    delay: Array
 
     def excess(self, miss_rate: Array) -> Array:
         """Return misses − α·rounds per group, shape (..., k)."""
@@ -40,15 +44,21 @@ class Counts(NamedTuple):
         alpha = expand_last(miss_rate)
         return ((self.misses + 0.5) / (self.rounds + 1.0) - alpha) / (alpha * (1.0 - alpha))
 
-    def add(self, residual: Array, groups: Array, miss_rate: Array) -> Counts:
+    def add(self, residual: Array, groups: Array, miss_rate: Array, told_at_ask: Array) -> Counts:
         """Return the counts after a round with this residual (..., 1), 0 at a tie."""
         none = 0.0 * groups
+        late, delay = self.told - told_at_ask, self.delay
+        if not (isinstance(delay, np.generic) and delay == 0.0):
+            # An excess falls by at most α per round. With delay/excess kept, sinh(κE/√(1 + 3·delay)) does not rise.
+            largest = namespace(groups).max(namespace(groups).abs(self.excess(miss_rate)), axis=-1)
+            delay = delay * (1.0 - miss_rate / clamp_min(clamp_min(largest, delay), 1.0))
         return Counts(
             self.told + 1.0,
             self.rounds + select(residual != 0.0, groups, none),
             self.misses + select(residual > 0.0, groups, none),
             self.log_wealth + namespace(groups).log1p(self.bet(miss_rate) * (residual * groups)),
             clamp_min(self.most_active, count_active(groups)),
+            clamp_min(delay, late),
         )
 
 
@@ -81,12 +91,12 @@ class _WithGain(Correction):
 
 
 class Sinh(_WithGain):
-    """x = sinh(κE/L) for one group, with the gain κ = 0.1 and L = min(√(1 + 3·open rounds), 1 + κα·told rounds).
+    """x = sinh(κE/L) for one group, with the gain κ = 0.1 and L = min(√(1 + 3D), 1 + κ·max(α·told rounds, D/3)).
 
-    The sum of residuals stays within asinh(max |z|)·L/κ + 1, with z the scores in units of the scale: a score a
-    thousand scales away costs 7.6/κ misses, not 1000/κ. Late labels multiply the loss that a gain costs by
-    1 + 2·(open rounds), so the best gain is smaller by the root. The second limit of L keeps the error that Theorem 1
-    allows at a share α of the rounds while few are told.
+    The sum of residuals stays within asinh(max |z|)·L/κ + (1 + D), with z the scores in units of the scale: a score a
+    thousand scales away costs 7.6/κ misses, not 1000/κ. Late labels multiply the loss that a gain costs by 1 + 2D, so
+    the best gain is smaller by the root. The second limit of L keeps the first part of that sum near a share α of the
+    rounds while few are told. D/3 limits the shift after a burst of D ≤ 2,600 misses to about e³ times the largest |z|.
     """
 
     has_inverse = True
@@ -99,7 +109,9 @@ class Sinh(_WithGain):
         return namespace(z).asinh(z) / self._slope(told, miss_rate, late)
 
     def _slope(self, told: Array, miss_rate: Array, late: Array) -> Array:
-        return self.gain / clamp_max((3.0 * late - 2.0) ** 0.5, 1.0 + self.gain * miss_rate * told)
+        delay = late - 1.0
+        few = 1.0 + self.gain * clamp_min(miss_rate * told, delay / 3.0)
+        return self.gain / clamp_max((1.0 + 3.0 * delay) ** 0.5, few)
 
 
 @dataclass(frozen=True, repr=False)

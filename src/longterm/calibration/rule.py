@@ -108,7 +108,7 @@ class Calibration(ReprMixin):
         zero, empty = xp.zeros(shape, dtype=dtype), xp.zeros((*shape, self.groups), dtype=dtype)
         return CalibrationState(
             xp.asarray(self.miss_rate, dtype=dtype) + zero,
-            Counts(zero, empty, empty, empty, zero + 1.0),
+            Counts(zero, empty, empty, empty, zero + 1.0, zero),
             self.base.init(shape, self.groups, xp, dtype),
             Evidence(zero, zero, zero, zero, zero),
         )
@@ -122,14 +122,15 @@ class Calibration(ReprMixin):
         groups : array (..., k), optional
             1 for the groups the round belongs to, else 0; the first must be 1. Needed if the rule has groups.
         open_rounds : array (...) or int
-            Other rounds asked for and not yet told. Corrections react more slowly while labels are late.
+            Other rounds asked for and not yet told. Corrections react more slowly while labels are late, and for some
+            time after.
         """
         xp, told = namespace(state.miss_rate), state.told
         if type(open_rounds) is not int or open_rounds < 0:
             open_rounds = validate.non_negative("open_rounds", open_rounds) if xp is _NUMPY else open_rounds
         c = self._require_groups(state, groups)
         base, scale, experts = self.base.predict(state.base, c)
-        late = 1.0 + open_rounds + 0.0 * told
+        late = 1.0 + clamp_min(state.counts.delay, open_rounds)
         shift = self.correction(state.counts, c, state.miss_rate, late)
         threshold = base + scale * shift
         if isinstance(self.base, Mixture):
@@ -149,7 +150,7 @@ class Calibration(ReprMixin):
         residual = select(s > asked.threshold, 1.0 - alpha, select(s < asked.threshold, -alpha, 0.0 * alpha))
         return CalibrationState(
             alpha,
-            counts.add(expand_last(residual), asked.groups, alpha),
+            counts.add(expand_last(residual), asked.groups, alpha, asked.told),
             self.base.update(state.base, asked, s, residual, alpha, asked.told is state.told),
             self._evidence(state, asked, s, residual),
         )
@@ -159,7 +160,8 @@ class Calibration(ReprMixin):
         groups, experts = asked.groups, asked.experts
         while groups.shape[-1] < self.groups and isinstance(self.base, Mixture):
             groups, experts = append_zero(groups), self.base.add_experts(experts)
-        return asked._replace(groups=groups, experts=experts)
+        # Another object for the same number: the correction has changed since the ask, though no score was told.
+        return asked._replace(groups=groups, experts=experts, told=asked.told + 0.0)
 
     def _require_groups(self, state: CalibrationState, groups: Array) -> Array:
         """Return the groups of a round as an array (..., k)."""
@@ -264,7 +266,7 @@ class Calibration(ReprMixin):
     def bound(self, state: CalibrationState) -> Bound:
         """Return limits of `excess` that hold on every sequence, evaluated on the sequence played so far.
 
-        Corrections with an inverse have Theorem 1, trackers Theorem 2, groups Theorem 3, and all of them Theorem 5
+        Corrections with an inverse have Theorem 1, trackers Theorem 2, groups Theorem 3, and all of them Theorem 4
         where labels came late. `InputError` for the default base without a correction, which has no theorem.
         """
         if self._has_position:

@@ -242,18 +242,19 @@ class Chooser(Stored[ChooserCopy]):
         group: str,
     ) -> Change | NoChange[OpenChoice]:
         replica, copy = self._replica, self._replica.copy
+        rule = copy.rule
         known = copy.repeated(key)
         if known is not None:
             return known
         number = copy.asked + 1
         x = require_numbers("context", context, number).reshape(-1)
-        self.rule.primal.require_context(x, number)
-        announced = require_costs(self.rule, "costs", costs, number)
-        most = require_costs(self.rule, "bounds", bounds, number)
+        rule.primal.require_context(x, number)
+        announced = require_costs(rule, "costs", costs, number)
+        most = require_costs(rule, "bounds", bounds, number)
         if announced is not None and most is not None and np.any(most < announced):
             raise InputError("bounds", "are below the costs", "Give the largest cost of each action", round=number)
-        mask = require_allowed(allowed, self.rule.actions, number)
-        if self.rule.horizon is not None and number > self.rule.horizon:
+        mask = require_allowed(allowed, rule.actions, number)
+        if rule.horizon is not None and number > rule.horizon:
             self._warn_of_horizon()
         expired = copy.expiring(time.time())
         if len(copy.open) - len(expired) >= copy.max_in_flight:
@@ -327,7 +328,7 @@ class Chooser(Stored[ChooserCopy]):
         costs: ArrayLike | None,
         cost_follows: bool,
     ) -> Change:
-        opened = self._find(choice)
+        opened, rule = self._find(choice), self.rule
         number, has_reward = opened.round, reward is not None or rewards is not None
         if not has_reward and cost is None and costs is None:
             what, remedy = "is missing, and so is the cost", "Give at least one of them, or skip() the choice"
@@ -336,8 +337,8 @@ class Chooser(Stored[ChooserCopy]):
             raise AlreadyToldError(number, "its cost was settled already", "Settle its reward only")
         if opened.outcomes is not None and has_reward:
             raise AlreadyToldError(number, "its reward was settled already", "Settle its cost only")
-        paid = require_paid(self.rule, opened, cost, costs, with_reward=has_reward and not cost_follows)
-        outcomes = require_outcomes(self.rule, opened, reward, rewards, costs)
+        paid = require_paid(rule, opened, cost, costs, with_reward=has_reward and not cost_follows)
+        outcomes = require_outcomes(rule, opened, reward, rewards, costs)
         paid = paid if opened.paid is None else None
         if paid is not None and self._replica.copy.holds is None:
             self._warn_of_excess(opened, paid)

@@ -76,8 +76,8 @@ class Counts(NamedTuple):
 
     def learned(self) -> Counts:
         """Return the counts after one more lesson."""
-        lessons = self.lessons + 1
-        return self._replace(lessons=lessons, base=lessons if lessons - self.base >= LESSONS_KEPT else self.base)
+        lessons, base = self.lessons + 1, self.base
+        return Counts(lessons, lessons if lessons - base >= LESSONS_KEPT else base, *self[2:])
 
 
 class ChooserState(NamedTuple):
@@ -185,22 +185,24 @@ class ChooserCopy(RoundsCopy[ChooserState, OpenChoice]):
 
     def settle(self, number: int, paid: FloatArray | None, outcomes: ActionOutcomes | None) -> Change:
         """Return the change of reporting a cost, outcomes, or both, of an open choice; each of them is new."""
-        choice, (state, generator, counts, holds) = self.choice(number), self.state
+        choice, rule, (state, generator, counts, holds) = self.choice(number), self._rule, self.state
         if paid is not None:
             if self.holds is not None:
                 name, i = _group_name(choice.action, choice.group), self.cap
                 before = holds.get(name, HoldState())
                 holds = {**holds, name: self.holds.after(before, float(paid[i]), float(choice.bound[i]))}
-            state, choice = self.rule.charge(state, choice, paid), choice._replace(paid=paid)
+            state = rule.charge(state, choice, paid)
         if outcomes is not None:
-            state = self.rule.reward(state, float(outcomes.rewards[choice.action]))
-            choice = choice._replace(outcomes=outcomes)
+            state = rule.reward(state, float(outcomes.rewards[choice.action]))
+        choice = choice._replace(
+            paid=choice.paid if paid is None else paid, outcomes=choice.outcomes if outcomes is None else outcomes
+        )
         is_settled = choice.paid is not None and choice.outcomes is not None
         if is_settled:
             state, counts = self._learn(state, choice), counts.learned()
-        found = self.open[number]._replace(content=choice)
+        _, epoch, opened = self.open[number]
         new = ChooserState(state, generator, counts, holds)
-        return self.changing(new, number, found, DONE if is_settled else sql.OPEN)
+        return self.changing(new, number, OpenRound(choice, epoch, opened), DONE if is_settled else sql.OPEN)
 
     def held(self, most: FloatArray, group: str) -> FloatArray:
         """Return the money to hold back for each action, shape (K, m), for largest costs of that shape."""

@@ -4,12 +4,11 @@ Every `every` requests the price λ is solved for: the smallest λ ≥ 0 at whic
 remembers, each routed by argmax_a r̂(a) − λ ĉ(a) with the present predictions, would have cost the target on average.
 Under a `Ceiling` of ρ per request the target is
 
-    ρ · clip(1 + (left − reserve)/(recovery · ρ), 0.1, 2),
+    min(ρ + [left − reserve]₊/recovery, 2 ρ),
 
 where `left` is the money that could be spent now and `reserve` the largest bound of the actions that the last price
-uses for at least 5 % of the requests. So unspent money is used over the next `recovery` requests, and enough is left
-that the guard seldom interferes. A bound above recovery · ρ/2 does not count: saving for it would starve the others.
-Under a `Budget` the target is that of the rule.
+uses for at least 5 % of the requests. So unspent money is used over the next `recovery` requests, but for what the
+guard needs to allow those actions. Under a `Budget` the target is that of the rule.
 
 **Target for rewards** (`least_reward` = α): λ is the *largest* price at which the average reward on the window is at
 least α + Q/recovery, with the deficit Q ← [Q + α − r]₊ of rewards so far. That is the cheapest mixture of actions whose
@@ -38,7 +37,9 @@ PRECISION = 0.005
 LOWEST_PRICE = 1e-15
 """Prices below this part of the largest price count as 0."""
 LEAST_USE = 0.05
-LOWEST_TARGET, HIGHEST_TARGET = 0.1, 2.0
+"""The share of the requests from which on an action's bound counts for the reserve."""
+HIGHEST_TARGET = 2.0
+"""The largest target, in ceilings."""
 
 
 class PlanState(NamedTuple):
@@ -123,8 +124,8 @@ class PlannedPrice(Dual):
             return rate
         chosen = np.bincount((rewards - price * costs).argmax(axis=0), minlength=len(rewards))
         used = situation.bounds[chosen >= LEAST_USE * rewards.shape[1]]
-        reserve = float(used[used <= self.recovery * rate / 2].max(initial=0.0))
-        return rate * min(max(1 + (left - reserve) / (self.recovery * rate), LOWEST_TARGET), HIGHEST_TARGET)
+        unused = max(left - float(used.max(initial=0.0)), 0.0)
+        return min(rate + unused / self.recovery, HIGHEST_TARGET * rate)
 
 
 def _chosen(outcomes: FloatArray, payoff: FloatArray) -> float:

@@ -244,10 +244,11 @@ class RoundsCopy(ABC, Generic[S, T]):
         Tokens are whatever has a number and an epoch.
         """
         token = Token.parse(given) if isinstance(given, str) else getattr(given, "token", given)
-        parts: list[Any] = [getattr(token, "number", None), getattr(token, "epoch", None)]
-        if not all(map(_is_whole, parts)):
+        number: Any = getattr(token, "number", None)
+        epoch: Any = getattr(token, "epoch", None)
+        if not (_is_whole(number) and _is_whole(epoch)):
             raise self._no_token(given)
-        number, epoch = map(int, parts)
+        number, epoch = int(number), int(epoch)
         found = self.open.get(number)
         if found is None or found.epoch != epoch:
             raise self.refusal(number, self._status(number, epoch))
