@@ -20,7 +20,7 @@ from longterm.decisions import (
     Router,
     ThompsonSampling,
 )
-from longterm.errors import BrokenBoundWarning
+from longterm.errors import BrokenBoundWarning, DatabaseError
 
 MODELS = {"small": 1e-4, "large": 1e-2}
 
@@ -240,7 +240,7 @@ def test_texts_outcomes_in_parts_reports_and_errors():
     route = router.route("long", models=["small"], bounds={"small": 2e-4})
     with pytest.warns(BrokenBoundWarning):
         router.settle(route, 0.5, 3e-4)
-    with pytest.raises(InputError, match="per_request: or least_quality"):
+    with pytest.raises(InputError, match="per_request: must be given, or least_quality"):
         Router.for_models(MODELS)
     with pytest.raises(InputError, match=r"'smal' is not in use.*small"):
         router.route("x", models=["smal"])
@@ -409,3 +409,14 @@ def test_a_noisy_outcome_counts_less():
         assert updated.mean.item() == pytest.approx(2 / (2 + variance))
         assert updated.covariance.item() == pytest.approx(2 * variance / (2 + variance))
     assert belief.variance(np.array([3.0]), 0) == pytest.approx(18.0)
+
+
+def test_a_router_closes_its_database(tmp_path):
+    router = Router.for_models(MODELS, per_request=3e-3, url=tmp_path / "router.db")
+    router.settle(router.route("What is 2 + 2?"), reward=1.0, cost=1e-4)
+    router.close()
+    with pytest.raises(DatabaseError, match="closed"):
+        router.route("What is 2 + 3?")
+    again = Router.for_models(MODELS, per_request=3e-3, url=tmp_path / "router.db")
+    assert again.chooser.spent == [1e-4]
+    again.close()

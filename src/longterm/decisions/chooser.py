@@ -337,9 +337,8 @@ class Chooser(Stored[ChooserCopy]):
         opened, rule = self._find(choice), self.rule
         number, has_reward = opened.round, reward is not None or rewards is not None
         if not has_reward and cost is None and costs is None:
-            raise InputError(
-                "reward", "and cost are missing", "Give at least one of them, or skip() the choice", round=number
-            )
+            what, remedy = "is missing, and so is the cost", "Give at least one of them, or skip() the choice"
+            raise InputError("reward", what, remedy, round=number)
         if opened.paid is not None and cost is not None:
             raise AlreadyToldError(number, "its cost was settled already", "Settle its reward only")
         if opened.outcomes is not None and has_reward:

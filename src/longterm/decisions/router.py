@@ -222,7 +222,7 @@ class Router:
         if not _require_positive("models", models):
             raise InputError("models", "there is none", "Give names and prices")
         if (per_request is None) == (least_quality is None):
-            raise InputError("per_request", "or least_quality must be given, not both", "Give one of them")
+            raise InputError("per_request", "must be given, or least_quality in its place", "Give exactly one of them")
         if features is None:
             features = WordHash()
         encode, length = (_as_vector, features) if isinstance(features, int) else (features, _length(features))
@@ -418,6 +418,10 @@ class Router:
         for name, price in _require_positive("prices", prices).items():
             self.largest[name] *= price / self.prices[name]
             self.prices[name] = price
+
+    def close(self) -> None:
+        """Close the database, if the router has one."""
+        self.chooser.close()
 
     # --- reports ----------------------------------------------------------------------------------------------
 

@@ -52,7 +52,7 @@ class EvolvingLinearLearner(BudgetLinearLearner):
     Notes
     -----
     `docs/proofs/linear_models.md` bounds the regret on every interval. With penalised FTRL the hard violation is O(h)
-    for every T. With A-FTRL nothing is promised about the violation.
+    for every T, if gradients do not stay small for longer than h. With A-FTRL nothing is promised about the violation.
 
     Examples
     --------

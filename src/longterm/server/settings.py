@@ -99,7 +99,7 @@ class ServedRouter:
 
     def close(self) -> None:
         """Close the connection."""
-        self.chooser.close()
+        self.router.close()
 
 
 @dataclass
