@@ -47,7 +47,7 @@ axis.legend(frameon=False, loc="upper left")
 
 # %%
 # Rolling coverage by group, the width, and the sum of errors. The band is the certificate (Theorem 3).
-axes = intervals.plot(window=200)
+figure = intervals.plot(window=200)
 bound = intervals.bound()
 print(
     f"misses above nominal {intervals.error['']:+.1f}, certified within {bound.lower[0]:.0f} and {bound.upper[0]:.0f}"

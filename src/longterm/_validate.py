@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -107,6 +107,17 @@ def count(argument: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
         raise InputError(argument, f"{value!r} is not a whole number of at least 1", f"Give {argument}=1 or more")
     return int(value)
+
+
+def parameter_shapes(argument: str, value: Any) -> dict[str, tuple[int, ...]]:
+    """Return the trailing shapes of a round's parameters by name; none if the value is None."""
+    value = {} if value is None else value
+    if not isinstance(value, Mapping) or not all(
+        isinstance(name, str) and isinstance(shape, tuple) for name, shape in value.items()
+    ):
+        what = f"{value!r:.60} is not the shape of each parameter by name"
+        raise InputError(argument, what, 'Give {"demand": ()} for a number, {"cost": (3,)} for a vector')
+    return dict(value)
 
 
 def choice(argument: str, value: Any, known: Iterable[str]) -> str:

@@ -57,6 +57,18 @@ def test_late_and_skipped_outcomes():
     assert abs(intervals.coverage[""] - 0.8) < 0.06
 
 
+def test_plot_returns_a_figure_as_traces_do():
+    plt = pytest.importorskip("matplotlib.pyplot")
+    intervals = Intervals(0.9)
+    for outcome in (1.0, 2.0, 3.0):
+        intervals.tell(intervals.ask(0.0), outcome)
+    figure = intervals.plot()
+    assert len(figure.axes) == 3
+    drawn, axes = plt.subplots(3, 1)
+    assert intervals.plot(axes=axes) is drawn
+    plt.close("all")
+
+
 def test_wrong_input_leaves_the_intervals_as_they_were():
     intervals = Intervals(0.9)
     interval = intervals.ask(0.0)

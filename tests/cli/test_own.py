@@ -4,6 +4,7 @@ import contextlib
 import gzip
 import json
 import shlex
+import subprocess
 import sys
 from pathlib import Path
 
@@ -291,6 +292,9 @@ def test_pacing_from_the_command_line(tmp_path, capsys):
     log.write_text(f"pCTR,market price\n{lines}0.003,\n")
     assert main(["pace", str(log), *columns, "--missing", "refuse"]) == 2
     assert "1 of 401 rows have an empty cell, first row 401" in capsys.readouterr().err
+    words = [sys.executable, "-m", "longterm", "pace", str(log), *columns]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert done.stderr == f"longterm: {log}: 1 of 401 rows have an empty cell and are left out\n"
     assert main(["pace", "--auctions", "400"]) == 0
     assert "Synthetic auctions" in capsys.readouterr().out
 

@@ -264,7 +264,7 @@ def test_each_part_counts_once():
         (lambda c, k: c.settle(k, reward=np.nan), NonFiniteError, "reward in round 1"),
         (lambda c, k: c.settle(k, reward=0.5, cost=-1.0), InputError, "cost in round 1"),
         (lambda c, k: c.settle(k, reward=0.5, cost=[0.1, 0.2]), InputError, "cost in round 1"),
-        (lambda c, k: c.settle(k), InputError, "reward in round 1: and cost are missing"),
+        (lambda c, k: c.settle(k), InputError, "reward in round 1: is missing, and so is the cost"),
     ],
 )
 def test_bad_calls_are_refused_and_change_nothing(call, error, words):

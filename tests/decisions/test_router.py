@@ -20,7 +20,7 @@ from longterm.decisions import (
     Router,
     ThompsonSampling,
 )
-from longterm.errors import BrokenBoundWarning
+from longterm.errors import BrokenBoundWarning, DatabaseError
 
 MODELS = {"small": 1e-4, "large": 1e-2}
 
@@ -240,7 +240,7 @@ def test_texts_outcomes_in_parts_reports_and_errors():
     route = router.route("long", models=["small"], bounds={"small": 2e-4})
     with pytest.warns(BrokenBoundWarning):
         router.settle(route, 0.5, 3e-4)
-    with pytest.raises(InputError, match="per_request: or least_quality"):
+    with pytest.raises(InputError, match="per_request: must be given, or least_quality"):
         Router.for_models(MODELS)
     with pytest.raises(InputError, match=r"'smal' is not in use.*small"):
         router.route("x", models=["smal"])
@@ -252,6 +252,27 @@ def test_the_figure_is_drawn(tmp_path):
     router = Router.for_models(MODELS, per_request=3e-3, features=1)
     simulate(router, 30, usual_reward, usual_cost)
     assert router.report().figure(tmp_path / "report.png").stat().st_size > 1000
+
+
+def test_a_stored_router_refuses_models_in_another_order(tmp_path):
+    def opened(*names):
+        return Router.for_models(dict.fromkeys(names, 1e-3), per_request=1e-2, features=1, url=tmp_path / "r.db")
+
+    first = opened("small", "large")
+    first.settle(first.route([1.0]), reward=0.5, cost=1e-3)
+    with pytest.raises(InputError, match=r"action 0 is 'large' here and 'small' in the stored.*\['small', 'large'\]"):
+        opened("large", "small")
+    second = opened("small")  # it does not use the other one
+    with pytest.raises(InputError, match="action 1 is 'new' here and 'large'"):
+        second.add_model("new", 1e-3)
+    assert second.names == ["small"]
+    first.add_model("new", 1e-3)
+    with pytest.raises(InputError, match="action 2 is 'other'"):
+        opened("small", "large", "other", "fifth")
+    assert first.route([1.0]).model in first.models
+    assert first.chooser.rule.actions == 3  # a refused start adds nothing
+    assert opened("small", "large", "new", "other").models == ("small", "large", "new", "other")
+    assert second.route([1.0]).model == "small"
 
 
 def test_actions_are_added_and_removed_in_a_stored_chooser_with_open_choices(tmp_path):
@@ -388,3 +409,14 @@ def test_a_noisy_outcome_counts_less():
         assert updated.mean.item() == pytest.approx(2 / (2 + variance))
         assert updated.covariance.item() == pytest.approx(2 * variance / (2 + variance))
     assert belief.variance(np.array([3.0]), 0) == pytest.approx(18.0)
+
+
+def test_a_router_closes_its_database(tmp_path):
+    router = Router.for_models(MODELS, per_request=3e-3, url=tmp_path / "router.db")
+    router.settle(router.route("What is 2 + 2?"), reward=1.0, cost=1e-4)
+    router.close()
+    with pytest.raises(DatabaseError, match="closed"):
+        router.route("What is 2 + 3?")
+    again = Router.for_models(MODELS, per_request=3e-3, url=tmp_path / "router.db")
+    assert again.chooser.spent == [1e-4]
+    again.close()

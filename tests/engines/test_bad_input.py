@@ -1,5 +1,7 @@
 """Bad input: an exception that names argument, round and remedy; the state as it was; the next good call works."""
 
+from dataclasses import dataclass
+
 import array_api_strict
 import numpy as np
 import pytest
@@ -118,6 +120,31 @@ def test_a_learner_made_for_a_smaller_G_stops_too():
     careful = AOGD(Ball(2), ConvexSchedule(2.0, 0.5))
     with pytest.raises(BrokenBoundError):
         run(PROBLEM, careful, RandomCosts(2), 10)
+
+
+def test_a_learner_that_leaves_the_set_is_told_to_project():
+    @dataclass(frozen=True, eq=False)
+    class Wandering(AOGD):
+        def ask(self, state):
+            return super().ask(state) + 5.0
+
+    problem = two_dimensional()
+    wandering = Wandering(problem.enclosing_set, ConvexSchedule(2.0, 0.5))
+    with pytest.raises(BrokenBoundError, match=r"x in round 1: lies outside of the enclosing set.*Project it"):
+        run(problem, wandering, RandomCosts(2), 10)
+
+
+@pytest.mark.parametrize("parameters", [["c"], {"c": 2}, {2: ()}, "c"])
+def test_parameters_that_are_not_shapes_by_name_are_refused(parameters):
+    with pytest.raises(InputError, match=r"parameters: .* shape of each parameter by name"):
+        CustomLoss(2, lambda x, c: x[..., 0], lambda x, c: x, 1.0, 1.0, parameters=parameters)
+    with pytest.raises(InputError, match=r"parameters: .* shape of each parameter by name"):
+        CustomConstraint(2, lambda x, c: x[..., 0], lambda x, c: x, 1.0, value_bound=1.0, parameters=parameters)
+
+
+def test_a_replay_of_a_bare_array_is_refused():
+    with pytest.raises(InputError, match=r"stream: has a number in place of an array.*Replay\(\[losses\]"):
+        Replay(np.zeros(50), np.zeros(50))
 
 
 def test_a_constraint_above_its_value_bound_stops():

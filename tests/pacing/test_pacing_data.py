@@ -36,13 +36,18 @@ def test_clicks_are_optional_and_lines_with_an_empty_cell_are_left_out(tmp_path)
         assert Auctions.from_csv(path, clicks="clicked").clicks.tolist() == [1.0, 0.0]
     with pytest.raises(DataError, match="has no column 'nope'"):
         Auctions.from_csv(path, clicks="nope")
+    for missing in ("NA", "nan", "NULL", "None", "n/a"):  # as pandas reads them
+        path.write_text(f"value,price\n0.1,{missing}\n0.3,7\n")
+        with pytest.warns(UserWarning, match="1 of 2 rows have an empty cell"):
+            assert Auctions.from_csv(path).prices.tolist() == [7.0]
 
 
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
         (b"value,price\n0.1,1_000\n", "price is '1_000', not a number"),
-        (b"value,price\n0.1,nan\n", "price is 'nan', not a number"),
+        (b"value,price\n0.1,inf\n", "price is 'inf', not a number"),
+        (b"value;price\n0.1;5\n", "has one column, 'value;price'. Separate columns by commas"),
         ("value,price,café\n".encode("latin-1"), "is not UTF-8"),
         (b"value,price\n", "has no auctions"),
     ],

@@ -199,8 +199,8 @@ def test_the_contents_are_described_without_the_learners(tmp_path):
         ("live learner", 2, 1),
         ("ledger", 0, 1),
     ]
-    assert (found["chooser"].spent, found["chooser"].held) == ([0.5], [0.25])
-    assert (found["ledger"].spent, found["ledger"].held) == ([0], [30])
+    assert (found["chooser"].spent, found["chooser"].held) == ({"": 0.5}, {"": 0.25})
+    assert (found["ledger"].spent, found["ledger"].held) == ({"a": 0}, {"a": 30})
     with pytest.raises(DatabaseError, match="no such file"):
         describe(tmp_path / "none.db")
 
@@ -217,13 +217,38 @@ def test_the_command_state_show(tmp_path, capsys):
     assert row.split()[:5] == ["learner", "live", "learner", "1", "1"]
 
 
+def test_the_command_state_show_names_the_accounts(tmp_path, capsys):
+    pytest.importorskip("tyro")
+    from longterm import Ledger
+    from longterm.cli import main
+
+    with Ledger.open(tmp_path / "service.db") as ledger:
+        ledger.add_account("firm", 100)
+        ledger.add_account("team", 50, parent="firm")
+        ledger.hold("team", 30, "one")
+        ledger.settle("one", 20)
+    assert main(["state", "show", str(tmp_path / "service.db")]) == 0
+    assert "firm 20, team 20" in capsys.readouterr().out
+
+
+def test_another_definition_is_refused_by_the_name_of_the_object(tmp_path):
+    from longterm import Ledger
+
+    Ledger.open(tmp_path / "service.db", name="money", unit="cent").close()
+    with pytest.raises(DatabaseError, match=r"money[.]unit is 'cent' in the file and 'dollar' here"):
+        Ledger.open(tmp_path / "service.db", name="money", unit="dollar")
+
+
 def test_a_database_with_a_pacer_and_intervals_is_described(tmp_path):
     path = tmp_path / "service.db"
     rule = DualMirrorDescent(budget=10.0, horizon=2, step=0.1, start=0.5, mirror="euclidean")
     with LivePacer.open(path, rule) as pacer, LiveIntervals.open(path) as intervals:
-        pacer.bid(4.0)
+        pacer.settle(pacer.bid(4.0), paid=2.0)
+        bid = pacer.bid(4.0)
         intervals.ask(3.0)
-    assert [(one.kind, one.open) for one in describe(path)] == [("live intervals", 1), ("live pacer", 1)]
+    found = describe(path)
+    assert [(one.kind, one.open) for one in found] == [("live intervals", 1), ("live pacer", 1)]
+    assert (found[0].spent, found[1].spent, found[1].held) == (None, {"": 2.0}, {"": bid.amount})
 
 
 @pytest.mark.parametrize("asked", [31, 32, 33, 40])

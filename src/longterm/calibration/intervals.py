@@ -148,7 +148,10 @@ class Intervals(ReprMixin):
         return Bound(self._of_sides(lower), self._of_sides(upper), theorem)
 
     def plot(self, *, window: int = 200, axes: Any = None) -> Any:
-        """Draw rolling coverage overall and by group, the width, and the sum of errors within its certificate."""
+        """Draw rolling coverage overall and by group, the width, and the sum of errors within its certificate.
+
+        Return the Matplotlib figure.
+        """
         return plot_coverage(self._history, self.confidence_level, self.bound(), window, axes)
 
     def _of_sides(self, values: Any) -> Any:

@@ -15,7 +15,7 @@ from longterm.errors import InputError, missing_extra
 def plot_coverage(
     history: Sequence[tuple[bool, float, tuple[str, ...]]], level: float, bound: Bound, window: int, axes: Any
 ) -> Any:
-    """Draw rolling coverage, widths, and the sum of errors with its certificate; return the three axes."""
+    """Draw rolling coverage, widths, and the sum of errors with its certificate; return the figure."""
     validate.count("window", window)
     if len(history) < 2:
         raise InputError("history", "has fewer than two settled intervals", "Tell outcomes first")
@@ -42,7 +42,7 @@ def plot_coverage(
     axes[2].axhspan(bound.lower[0], bound.upper[0], alpha=0.15, label=f"certificate ({bound.theorem})")
     axes[2].set(xlabel="round", ylabel="sum of errors")
     axes[2].legend(loc="best", fontsize="small")
-    return axes
+    return axes[0].figure
 
 
 def _rolling(values: Any, window: int) -> Any:

@@ -12,6 +12,7 @@ import shutil
 import signal
 import sys
 import textwrap
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
@@ -96,7 +97,7 @@ def _guard(call: Callable[[], Any]) -> int:
     """Call the function; print errors of the user in one line, and return the exit status."""
     _allow_any_encoding()
     try:
-        with _raise_on_sigterm():
+        with _raise_on_sigterm(), _short_warnings():
             call()
     except (LongtermError, ImportError, OSError) as error:  # OSError: a folder that cannot be written, a full disk
         if isinstance(error, BrokenPipeError):  # the reader of the output has closed it
@@ -108,6 +109,23 @@ def _guard(call: Callable[[], Any]) -> int:
         _complain(f"stopped{' by SIGTERM' if by_signal else ''}. Finished runs are kept: the same command continues")
         return TERMINATED if by_signal else STOPPED
     return 0
+
+
+@contextmanager
+def _short_warnings() -> Iterator[None]:
+    """Print warnings for the user in one line, without the line of code that gave them."""
+    usual = warnings.formatwarning
+
+    def format_warning(message: Any, category: type[Warning], *place: Any, **options: Any) -> str:
+        if issubclass(category, UserWarning):
+            return f"longterm: {message}\n"
+        return usual(message, category, *place, **options)
+
+    warnings.formatwarning = format_warning
+    try:
+        yield
+    finally:
+        warnings.formatwarning = usual
 
 
 def _allow_any_encoding() -> None:

@@ -41,5 +41,6 @@ def _row(found: StoredObject) -> tuple[str, ...]:
     return (found.name, found.kind, *counts, changed)
 
 
-def _money(amounts: list[float] | None) -> str:
-    return "" if amounts is None else " ".join(f"{amount:.6g}" if amount % 1 else f"{amount:.0f}" for amount in amounts)
+def _money(amounts: dict[str, float] | None) -> str:
+    shown = {name: f"{amount:.6g}" if amount % 1 else f"{amount:.0f}" for name, amount in (amounts or {}).items()}
+    return ", ".join(f"{name} {amount}".lstrip() for name, amount in shown.items())

@@ -43,7 +43,7 @@ class CustomConstraint(Constraint):
         self.derivative = derivative
         self._gradient_bound = validate.positive_scalar("gradient_bound", gradient_bound)
         self._value_bound = validate.positive_scalar("value_bound", value_bound)
-        self.parameters = dict(parameters or {})
+        self.parameters = validate.parameter_shapes("parameters", parameters)
 
     def values(self, x: Array, *parameters: Array) -> Array:
         return as_column(namespace(x).asarray(self.function(x, *parameters)))

@@ -13,7 +13,7 @@ computes their effect, and `storage.replica` handles transactions, locks and int
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from types import MappingProxyType
 from typing import Any, Literal, Self
@@ -44,7 +44,7 @@ from longterm.errors import (
     warn_caller,
 )
 from longterm.service.ledger import require_holds
-from longterm.service.rounds import NoChange
+from longterm.service.rounds import NoChange, OpenRound
 from longterm.service.spending import SharedAccount, Spending
 from longterm.service.tokens import Token, require_key
 from longterm.storage.database import Durability
@@ -141,6 +141,7 @@ class Chooser(Stored[ChooserCopy]):
         max_age: float | None = None,
         holds: Literal["worst"] | ExcessHold = "worst",
         account: SharedAccount | None = None,
+        names: Sequence[str] = (),
     ) -> Self:
         """Return the chooser with this name in a database, or create it there.
 
@@ -164,6 +165,8 @@ class Chooser(Stored[ChooserCopy]):
         account : SharedAccount, optional
             An account of a ledger in the same database. Every act holds money there, in the same transaction, and an
             action that the account cannot pay for is not affordable. Objects that name one account share its limit.
+        names : sequence of str, optional
+            The names of the actions; see `name_actions`.
 
         Returns
         -------
@@ -181,8 +184,11 @@ class Chooser(Stored[ChooserCopy]):
         if account is not None:
             account.attach(chooser._replica.database, name)
             chooser._replica.changes_others = True
-        while (count := chooser.rule.actions) < rule.actions:
-            chooser.ensure_action(count)
+        try:
+            chooser._replica.transact(chooser._naming, tuple(names), rule.actions)
+        except InputError:
+            chooser.close()
+            raise
         return chooser
 
     def __repr__(self) -> str:
@@ -331,9 +337,8 @@ class Chooser(Stored[ChooserCopy]):
         opened, rule = self._find(choice), self.rule
         number, has_reward = opened.round, reward is not None or rewards is not None
         if not has_reward and cost is None and costs is None:
-            raise InputError(
-                "reward", "and cost are missing", "Give at least one of them, or skip() the choice", round=number
-            )
+            what, remedy = "is missing, and so is the cost", "Give at least one of them, or skip() the choice"
+            raise InputError("reward", what, remedy, round=number)
         if opened.paid is not None and cost is not None:
             raise AlreadyToldError(number, "its cost was settled already", "Settle its reward only")
         if opened.outcomes is not None and has_reward:
@@ -397,23 +402,41 @@ class Chooser(Stored[ChooserCopy]):
         self._replica.transact(self._adding, action)
         return self.rule.actions - 1 if action is None else action
 
-    def ensure_action(self, action: int) -> None:
-        """Add the action with the next index, or use a removed one again, unless another process has done so."""
-        try:
-            self.add_action(action)
-        except InputError:
-            if action >= self.rule.actions or action in self.removed:
-                raise
+    def name_actions(self, names: Sequence[str]) -> None:
+        """Name the first actions, and add those that do not exist yet.
+
+        A stored chooser keeps the names. Where they differ from the given ones an InputError is raised, so that an
+        action is not taken for another one after a restart.
+        """
+        self._replica.transact(self._naming, tuple(names))
+
+    def _naming(self, names: tuple[str, ...], count: int = 0) -> Change | NoChange[None]:
+        copy = self._replica.copy
+        stored = copy.state.names
+        for action, (old, new) in enumerate(zip(stored, names, strict=False)):
+            if old != new:
+                what = f"action {action} is {new!r} here and {old!r} in the stored chooser"
+                raise InputError("names", what, f"Name the stored ones in their order, {list(stored)}, new ones last")
+        more = max(len(names), count) - copy.rule.actions
+        if more <= 0 and len(names) <= len(stored):
+            return NoChange(0, OpenRound(None, 0, 0.0))
+        if more > 0:
+            self._require_room(more)
+        return copy.add_actions(max(more, 0), max(stored, names, key=len))
 
     def _adding(self, action: int | None) -> Change:
         copy = self._replica.copy
         if action is None or action == copy.rule.actions:
-            if copy.rule.actions >= MOST_ACTIONS:
-                raise InputError("action", f"there are {copy.rule.actions} already", "Use a removed one again")
-            return copy.add_action()
+            self._require_room(1)
+            return copy.add_actions(1)
         if action not in range(copy.rule.actions) or copy.in_use[action]:
             raise InputError("action", f"{action!r} was not removed", "Leave it out to add a new one")
         return copy.set_removed(action, is_removed=False)
+
+    def _require_room(self, more: int) -> None:
+        actions = self._replica.copy.rule.actions
+        if actions + more > MOST_ACTIONS:
+            raise InputError("action", f"there are {actions} already", f"At most {MOST_ACTIONS}: use a removed one")
 
     def remove_action(self, action: int) -> None:
         """Use an action no more. Its index stays, and open choices of it can be settled."""

@@ -88,6 +88,8 @@ class ChooserState(NamedTuple):
     counts: Counts
     holds: Mapping[str, HoldState]
     """The states of calibrated holds, by action and group."""
+    names: tuple[str, ...] = ()
+    """The names of the first actions. They are stored with the beliefs."""
 
 
 Change = RoundChange[ChooserState, OpenChoice]
@@ -168,7 +170,7 @@ class ChooserCopy(RoundsCopy[ChooserState, OpenChoice]):
         group: str = "",
     ) -> Change:
         """Return the change of skipping expired choices and answering a request."""
-        state, generator, counts, holds = self.state
+        state, generator, counts, holds, names = self.state
         for number in expired:
             state = self._state_without(state, self.choice(number))
         if generator is not self._drawn:
@@ -181,11 +183,12 @@ class ChooserCopy(RoundsCopy[ChooserState, OpenChoice]):
         if status == REFUSED:
             counts = counts._replace(refused=counts.refused + 1)
         drawn = self._drawn = _encode_generator(self._rng)
-        return self.opening(ChooserState(state, drawn, counts, holds), choice, epoch, key, expired, status=status)
+        after = ChooserState(state, drawn, counts, holds, names)
+        return self.opening(after, choice, epoch, key, expired, status=status)
 
     def settle(self, number: int, paid: FloatArray | None, outcomes: ActionOutcomes | None) -> Change:
         """Return the change of reporting a cost, outcomes, or both, of an open choice; each of them is new."""
-        choice, rule, (state, generator, counts, holds) = self.choice(number), self._rule, self.state
+        choice, rule, (state, generator, counts, holds, names) = self.choice(number), self._rule, self.state
         if paid is not None:
             if self.holds is not None:
                 name, i = _group_name(choice.action, choice.group), self.cap
@@ -201,7 +204,7 @@ class ChooserCopy(RoundsCopy[ChooserState, OpenChoice]):
         if is_settled:
             state, counts = self._learn(state, choice), counts.learned()
         _, epoch, opened = self.open[number]
-        new = ChooserState(state, generator, counts, holds)
+        new = ChooserState(state, generator, counts, holds, names)
         return self.changing(new, number, OpenRound(choice, epoch, opened), DONE if is_settled else sql.OPEN)
 
     def held(self, most: FloatArray, group: str) -> FloatArray:
@@ -219,11 +222,14 @@ class ChooserCopy(RoundsCopy[ChooserState, OpenChoice]):
         after = self.state._replace(rule=self._state_without(self.state.rule, self.choice(number)))
         return self.closing(number, after, SKIPPED)
 
-    def add_action(self) -> Change:
-        """Return the change of adding an action. The extended beliefs are written at once."""
-        counts = self.state.counts
-        counts = counts._replace(lessons=counts.lessons + 1, base=counts.lessons + 1, actions=counts.actions + 1)
-        return self._without_round(self.state._replace(rule=self.rule.extended(self.state.rule), counts=counts))
+    def add_actions(self, number: int, names: tuple[str, ...] | None = None) -> Change:
+        """Return the change of adding actions and of naming the first ones. Beliefs and names are written at once."""
+        rule, counts = self.state.rule, self.state.counts
+        for actions in range(counts.actions, counts.actions + number):
+            rule = self._rule.with_actions(actions).extended(rule)
+        counts = counts._replace(lessons=counts.lessons + 1, base=counts.lessons + 1, actions=counts.actions + number)
+        names = self.state.names if names is None else names
+        return self._without_round(self.state._replace(rule=rule, counts=counts, names=names))
 
     def set_removed(self, action: int, *, is_removed: bool) -> Change:
         """Return the change of using an action no more, or again. Its index and its belief are kept."""
@@ -291,10 +297,10 @@ class ChooserCopy(RoundsCopy[ChooserState, OpenChoice]):
 
     def further_statements(self, change: Change) -> list[Statement]:
         """Return the statements that write the lesson or the beliefs, and calibrated holds."""
-        (_, _, before, holds), (rule, _, after, new_holds) = self.state, change.state
+        (_, _, before, holds, _), (rule, _, after, new_holds, names) = self.state, change.state
         written = [put_group(self.name, key, hold) for key, hold in new_holds.items() if holds.get(key) is not hold]
         if after.base != before.base:
-            beliefs = pack({"lessons": after.base}, state_arrays(Beliefs(rule.primal)))
+            beliefs = pack({"lessons": after.base, "names": names}, state_arrays(Beliefs(rule.primal)))
             written += [(sql.DELETE_PARTS, (self.name,)), (sql.INSERT_PART, (self.name, 0, beliefs))]
         elif after.lessons != before.lessons:
             written.append((sql.INSERT_PART, (self.name, after.lessons, encode_choice(change.round.content))))
@@ -318,7 +324,7 @@ class ChooserCopy(RoundsCopy[ChooserState, OpenChoice]):
         self._drawn = None
         _decode_generator(self._rng, small.generator)
         with np.errstate(all="ignore"):
-            primal, lessons = self._beliefs(counts)
+            primal, names, lessons = self._beliefs(counts)
             whole = RuleState(int(small.round), primal, small.dual, small.committed, small.spent)
             for lesson in lessons:
                 whole = self._learn(whole, lesson)
@@ -326,14 +332,14 @@ class ChooserCopy(RoundsCopy[ChooserState, OpenChoice]):
                 self._rule.require_sound(whole)
         assert self.database is not None
         holds = {} if self.holds is None else read_groups(self.database, self.name)
-        return ChooserState(whole, small.generator, counts, holds)
+        return ChooserState(whole, small.generator, counts, holds, names)
 
-    def _beliefs(self, counts: Counts) -> tuple[Any, list[OpenChoice]]:
-        """Return beliefs, this copy's or the stored ones, and the lessons that they have not learned."""
+    def _beliefs(self, counts: Counts) -> tuple[Any, tuple[str, ...], list[OpenChoice]]:
+        """Return beliefs and names, this copy's or the stored ones, and the lessons that they have not learned."""
         assert self.database is not None
-        primal, learned = self._start.primal, 0
+        primal, names, learned = self._start.primal, (), 0  # type: Any, tuple[str, ...], int
         if self.history is None and counts.base <= self.state.counts.lessons <= counts.lessons:
-            primal, learned = self.state.rule.primal, self.state.counts.lessons
+            primal, names, learned = self.state.rule.primal, self.state.names, self.state.counts.lessons
         elif counts.base:
             (content,) = self.database.parts(self.name, -1, 0)
             metadata, arrays = unpack(content)
@@ -341,12 +347,14 @@ class ChooserCopy(RoundsCopy[ChooserState, OpenChoice]):
             start = Beliefs(self._start.primal)
             beliefs = restored_state(start, arrays)
             require_sound(start, beliefs)
-            primal, learned = beliefs.primal, counts.base
+            primal, names, learned = beliefs.primal, tuple(metadata["names"]), counts.base
+            sound = len(names) <= counts.actions and all(isinstance(name, str) for name in names)
+            _require(sound, "the names are not those of actions")
         contents = self.database.parts(self.name, learned, counts.lessons)
         lessons = [decode_choice(self._rule, content) for content in contents]
         _require(len(lessons) == counts.lessons - learned, "a lesson is missing")
         _require(all(lesson.outcomes is not None for lesson in lessons), "a lesson has no outcomes")
-        return primal, lessons
+        return primal, names, lessons
 
     def decode_round(self, row: RoundRow) -> OpenChoice:
         choice = decode_choice(self._rule, row.content, refused=row.status == REFUSED)

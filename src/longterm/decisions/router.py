@@ -215,14 +215,14 @@ class Router:
             For the draws.
         url : path or str, optional
             The database of a service: a file for SQLite, or ``postgresql://…``. Processes that open it share the
-            ceiling. Name the models in the same order in each; new ones come last.
+            ceiling. Name the models in the same order in each, new ones last; another order is refused.
         **options
             Further arguments of the chooser: expire_after, max_age, max_in_flight; with a database name, durability.
         """
         if not _require_positive("models", models):
             raise InputError("models", "there is none", "Give names and prices")
         if (per_request is None) == (least_quality is None):
-            raise InputError("per_request", "or least_quality must be given, not both", "Give one of them")
+            raise InputError("per_request", "must be given, or least_quality in its place", "Give exactly one of them")
         if features is None:
             features = WordHash()
         encode, length = (_as_vector, features) if isinstance(features, int) else (features, _length(features))
@@ -245,7 +245,10 @@ class Router:
         # The unit does not depend on prices, which may change. Every request has bounds of its own.
         budget = Ceiling(ceiling, UNIT * ceiling, credit, always_answer=True)
         rule = PrimalDual(primal, dual, budget, radius=HIGHEST_PRICE * UNIT * ceiling)
-        chooser = Chooser(rule, seed=seed, **options) if url is None else Chooser.open(url, rule, seed=seed, **options)
+        if url is None:
+            chooser = Chooser(rule, seed=seed, **options)
+        else:
+            chooser = Chooser.open(url, rule, seed=seed, names=list(models), **options)
         router = cls(chooser, models, encode, largest=largest)
         for name in models:
             router._raise_bound(name)  # by what was paid before a restart
@@ -391,7 +394,10 @@ class Router:
         most = NEW_BOUND_RATIO * price if largest is None else validate.positive_scalar("largest", largest)
         if name in self.models:
             raise InputError("name", f"{name!r} is in use", "Change its price with set_prices()")
-        self.chooser.ensure_action(self.names.index(name) if name in self.names else len(self.names))
+        if name in self.names:
+            self.chooser.add_action(self.names.index(name))
+        else:
+            self.chooser.name_actions([*self.names, name])
         self.prices[name], self.largest[name] = price, max(most, price)
 
     def remove_model(self, name: str) -> None:
@@ -412,6 +418,10 @@ class Router:
         for name, price in _require_positive("prices", prices).items():
             self.largest[name] *= price / self.prices[name]
             self.prices[name] = price
+
+    def close(self) -> None:
+        """Close the database, if the router has one."""
+        self.chooser.close()
 
     # --- reports ----------------------------------------------------------------------------------------------
 

@@ -18,6 +18,9 @@ from longterm.learners.limits import Limits
 from longterm.problems import Problem
 from longterm.streams import Block
 
+OUTSIDE = 1e-6
+"""The distance from the enclosing set, in diameters, above which a decision is reported to be outside of it."""
+
 
 class ReferenceRunner:
     """One learner, or a batch of them, and its progress through a stream."""
@@ -67,17 +70,23 @@ class ReferenceRunner:
                 if i == 0:
                     require_match(feedback, x, self.rounds_done + 1)
                 if not all_of(limits.acceptable(feedback)):
-                    self._refuse(feedback)
+                    self._refuse(x, feedback)
                 self._sums = self._sums.add(feedback)
                 if self.rounds_done + 1 == self._recorder.next:
                     self._recorder.record(self.rounds_done + 1, self._sums, learner.report(self._state))
                 self._previous_state, self._state = self._state, learner.update(self._state, feedback)
                 self.rounds_done += 1
 
-    def _refuse(self, feedback: Feedback) -> None:
+    def _refuse(self, x: Any, feedback: Feedback) -> None:
         """Raise before the round is counted, or note a broken bound where the run may continue."""
         for fault in self._limits.faults(feedback, self.rounds_done + 1):
-            if not isinstance(fault, BrokenBoundError) or self._on_broken_bound == "raise":
+            if not isinstance(fault, BrokenBoundError):
+                raise fault
+            if self._on_broken_bound == "raise":
+                if not namespace(x).all(self._problem.enclosing_set.contains(x, OUTSIDE)):
+                    what = f"lies outside of the enclosing set, and {fault.argument} {fault.what}"
+                    remedy = "Project it in the learner's update: enclosing_set.project(x)"
+                    raise BrokenBoundError("x", what, remedy, round=fault.round) from fault
                 raise fault
             self._warnings.setdefault(fault.argument, str(fault))
 

@@ -23,6 +23,8 @@ from longterm.experiments.result import Result
 from longterm.experiments.spec import ExperimentSpec
 from longterm.progress import reporter
 
+MAX_LISTED = 3
+"""The number of stopped runs whose errors are listed."""
 ENGINE_REASONS = {"numpy": "the runs are too short to compile", "jax": "the runs are long enough to compile"}
 
 
@@ -84,7 +86,8 @@ def run_experiment(
                         results.store(content, seconds)
                     report(done, len(todo))
         if failures:
-            listed = "\n  ".join(failures)
+            hidden = len(failures) - MAX_LISTED
+            listed = "\n  ".join([*failures[:MAX_LISTED], *([f"… and {hidden} more"] if hidden > 0 else [])])
             raise LongtermError(
                 f"{len(failures)} runs stopped:\n  {listed}\nThe others are kept: correct the error and run again"
             )

@@ -59,7 +59,7 @@ class CustomLoss(Loss):
         self._gradient_bound = validate.positive_scalar("gradient_bound", gradient_bound)
         self._value_range = validate.non_negative_scalar("value_range", value_range)
         self.strong_convexity = validate.non_negative_scalar("strong_convexity", strong_convexity)
-        self.parameters = dict(parameters or {})
+        self.parameters = validate.parameter_shapes("parameters", parameters)
 
     def value_and_gradient(self, x: Array, *parameters: Array) -> tuple[Array, Array]:
         return self.function(x, *parameters), self.derivative(x, *parameters)

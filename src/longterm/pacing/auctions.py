@@ -18,6 +18,7 @@ from longterm.errors import DataError, InputError, did_you_mean, warn_caller
 Missing = Literal["drop", "refuse"]
 MAX_NAMED = 30
 """Columns listed in a message."""
+_MISSING = {"na", "n/a", "nan", "null", "none"}
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
@@ -79,7 +80,7 @@ class Auctions:
         clicks : str, optional
             The column of the clicks; by default "click", if there is such a column.
         missing : {"drop", "refuse"}
-            Leave out lines with an empty cell, with a warning, or raise.
+            Leave out lines with an empty cell, with a warning, or raise. NA, NaN, null and None count as empty.
         """
         try:
             with Path(path).open(newline="", encoding="utf-8-sig") as file:
@@ -141,6 +142,8 @@ def _columns(names: list[str], values: str, prices: str, clicks: str | None, sou
     """Return the columns to read; raise if one is not in the table."""
     clicks = "click" if clicks is None and "click" in names else clicks
     columns = [values, prices, *([] if clicks is None else [clicks])]
+    if len(names) == 1 and (";" in names[0] or "\t" in names[0]):
+        raise DataError(source, f"has one column, {names[0]!r:.60}", "Separate columns by commas")
     for wanted in columns:
         if wanted not in names:
             shown = ", ".join(map(repr, names[:MAX_NAMED])) + (", …" if len(names) > MAX_NAMED else "")
@@ -152,6 +155,7 @@ def _columns(names: list[str], values: str, prices: str, clicks: str | None, sou
 def _numbers(row: dict[str, Any], columns: list[str], path: str | PathLike[str], line: int) -> list[float]:
     """Return the numbers of one line, NaN for an empty cell."""
     texts = [(row[name] or "").strip() for name in columns]
+    texts = ["" if text.lower() in _MISSING else text for text in texts]
     for name, text in zip(columns, texts, strict=True):
         if text and not _NUMBER.fullmatch(text):
             raise DataError(path, f"{name} is {text!r}, not a number", "Give a number", line=line)

@@ -99,7 +99,7 @@ class ServedRouter:
 
     def close(self) -> None:
         """Close the connection."""
-        self.chooser.close()
+        self.router.close()
 
 
 @dataclass
@@ -306,7 +306,8 @@ def _chooser(
         _slot("primal", primal, PRIMALS, **fixed), _slot("dual", dual, DUALS), money, horizon, stop=stop, replan=replan
     )
     limits: dict[str, Any] = {"max_in_flight": max_in_flight, "expire_after": expire_after, "max_age": max_age}
-    chooser = Chooser.open(place.url, rule, seed=seed, account=_shared(account), **limits, **place.options)
+    options: dict[str, Any] = {"seed": seed, "account": _shared(account), "names": names}
+    chooser = Chooser.open(place.url, rule, **options, **limits, **place.options)
     return ServedChooser(chooser, names)
 
 

@@ -160,7 +160,7 @@ def require_zone(timezone: str) -> ZoneInfo:
     try:
         return ZoneInfo(timezone)
     except (ZoneInfoNotFoundError, ValueError, TypeError, OSError):
-        raise InputError("timezone", f"{timezone!r:.60} is not known", "Give 'UTC' or 'Europe/Berlin'") from None
+        raise InputError("timezone", f"{timezone!r:.60} is not known", "Give a name such as 'Europe/Berlin'") from None
 
 
 def period_of(period: str, timezone: str, now: int) -> str:

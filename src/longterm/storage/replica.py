@@ -255,7 +255,7 @@ class Replica(Generic[C]):
             remedy = "Give this object another name"
             raise DatabaseError(database.path, "foreign", f"{self.name!r} is a {kind!r:.40}", remedy)
         try:
-            differs = difference(json.loads(stored), self._definition, "learner")
+            differs = difference(json.loads(stored), self._definition, self.name)
             if differs is None:
                 if type(version) is not int or type(asked) is not int or not isinstance(state, bytes):
                     raise ValueError("a column has the wrong type")

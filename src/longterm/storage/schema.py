@@ -42,7 +42,7 @@ TABLES = (
 _ASKED = "COALESCE((SELECT MAX(number) FROM longterm_rounds WHERE object = o.name), 0)"
 OBJECTS = f"SELECT name, kind, version, changed, state, {_ASKED} FROM longterm_objects o ORDER BY name"
 OPEN_ROUNDS = "SELECT number FROM longterm_rounds WHERE object = ? AND status = 0"
-READ_MONEY = "SELECT spent, held FROM longterm_accounts WHERE ledger = ? ORDER BY name"
+READ_MONEY = "SELECT name, spent, held FROM longterm_accounts WHERE ledger = ? ORDER BY name"
 COUNT_HOLDS = "SELECT COUNT(*) FROM longterm_holds WHERE ledger = ? AND status = 0"
 READ_OBJECT = f"SELECT kind, specification, version, state, {_ASKED} FROM longterm_objects o WHERE name = ?"
 READ_VERSION = f"SELECT version, {_ASKED} FROM longterm_objects o WHERE name = ?"

@@ -39,7 +39,10 @@ class Replay(Stream):
         self, loss: Sequence[ArrayLike], constraint: Sequence[ArrayLike] = (), *, rounds: int | None = None
     ) -> None:
         arrays = tuple(np.asarray(a) for a in loss), tuple(np.asarray(a) for a in constraint)
-        lengths = {len(a) if a.ndim else 0 for a in arrays[0] + arrays[1]}
+        if any(a.ndim == 0 for a in arrays[0] + arrays[1]):
+            what = "has a number in place of an array"
+            raise InputError("stream", what, "Give lists of arrays with one row per round: Replay([losses], [limits])")
+        lengths = {len(a) for a in arrays[0] + arrays[1]}
         if rounds is not None:
             lengths.add(validate.count("rounds", rounds))
         if len(lengths) != 1 or lengths == {0}:
