@@ -93,10 +93,11 @@ class _WithGain(Correction):
 class Sinh(_WithGain):
     """x = sinh(κE/L) for one group, with the gain κ = 0.1 and L = min(√(1 + 3D), 1 + κ·max(α·told rounds, D/3)).
 
-    The sum of residuals stays within asinh(max |z|)·L/κ + (1 + D), with z the scores in units of the scale: a score a
-    thousand scales away costs 7.6/κ misses, not 1000/κ. Late labels multiply the loss that a gain costs by 1 + 2D, so
-    the best gain is smaller by the root. The second limit of L keeps the first part of that sum near a share α of the
-    rounds while few are told. D/3 limits the shift after a burst of D ≤ 2,600 misses to about e³ times the largest |z|.
+    The sum of residuals stays within asinh(max |z|)·L/κ + 1 + the rounds told between an ask and its tell, with z the
+    scores in units of the scale: a score a thousand scales away costs 7.6/κ misses, not 1000/κ. Late labels multiply
+    the loss that a gain costs by 1 + 2D, so the best gain is smaller by the root. The second limit of L keeps the first
+    part of that sum near a share α of the rounds while few are told. D/3 limits the shift after a burst of D ≤ 2,600
+    misses to about e³ times the largest |z|.
     """
 
     has_inverse = True
