@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from longterm import AOGD, InputError, hindsight, run
+from longterm.errors import LongtermError
 from longterm.experiments import Curve, LearnerSpec, ProblemSpec, execute, load_result, spec_of, summary_of, table_of
 from longterm.experiments.catalogue import find_problem
 from longterm.experiments.execute import engine_for, versions
@@ -253,6 +254,17 @@ def test_an_experiment_that_fails_before_its_first_run_leaves_no_files(tmp_path,
         quietly(replace(SMALL, rounds=None), folder)
     assert folder.exists() == existed
     assert list(tmp_path.rglob("*")) == ([folder] if existed else [])
+
+
+def test_of_many_runs_that_stop_three_are_listed(tmp_path):
+    spec = replace(SMALL, learners=(LearnerSpec("small_experiment:leave_the_set"),), seeds=tuple(range(5)))
+    with pytest.raises(LongtermError) as stopped:
+        quietly(spec, tmp_path)
+    first, *listed, last = str(stopped.value).splitlines()
+    assert first == "5 runs stopped:"
+    assert all("lies outside of the enclosing set" in line for line in listed[:3])
+    assert listed[3:] == ["  … and 2 more"]
+    assert last.startswith("The others are kept")
 
 
 def test_a_stream_that_ignores_the_seed_is_run_once(tmp_path):

@@ -55,6 +55,18 @@ def fixed_rounds():
     return Scenario(Problem(Ball(2), Linear(2), Affine([[1.0, 0.0]], [0.5])), stream, length=60)
 
 
+class LeavesTheSet(AOGD):
+    """A-OGD that plays far outside of its set."""
+
+    def ask(self, state):
+        return super().ask(state) + 1e3
+
+
+def leave_the_set(problem, rounds):
+    """Build a learner whose gradients exceed every bound."""
+    return LeavesTheSet.for_problem(problem)
+
+
 def refuse(problem, rounds):
     raise DataError("mine.csv", "is empty", "Fill it", line=3)
 
