@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from longterm._arrays import Array, FloatArray, as_column, clamp_to_divisor, dot, min_keepdims, namespace
-from longterm.learners.tracker import Tracker, copies
+from longterm.learners.tracker import Tracker, copies, mixture
 
 
 class HedgedRestarts(Tracker):
@@ -56,10 +56,10 @@ class HedgedRestarts(Tracker):
             starts + self.enclosing_set.diameter * sums / as_column(xp.sqrt(clamp_to_divisor(squares)))
         )
         ends = as_column(t) % xp.asarray(2 ** np.arange(N), dtype=xp.int64) == 0
-        restarts, start = as_column(ends), weights[..., None, :] @ points
+        restarts, start = as_column(ends), mixture(weights, points)[..., None, :]
         points, starts = (xp.where(restarts, start, one) for one in (points, starts))
         sums, squares = xp.where(restarts, xp.zeros_like(sums), sums), xp.where(ends, xp.zeros_like(squares), squares)
-        mixed = (weights[..., None, :] @ points)[..., 0, :]
+        mixed = mixture(weights, points)
         parts = (points, starts, sums, as_column(squares), as_column(weights), as_column(gap + xp.zeros_like(weights)))
         return mixed, xp.concat(parts, axis=-1)
 

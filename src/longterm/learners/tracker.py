@@ -72,5 +72,9 @@ def copies(x: Array, count: int) -> Array:
 
 
 def mixture(weights: Array, points: Array) -> Array:
-    """Return the weighted mean of points (..., N, d) under weights (..., N) that need not sum to 1."""
-    return (weights[..., None, :] @ points)[..., 0, :] / namespace(weights).sum(weights, axis=-1, keepdims=True)
+    """Return the weighted mean of points (..., N, d) under weights (..., N) that need not sum to 1.
+
+    The mean of equal points is exactly that point. A rounding error would make one of them look better than the mean.
+    """
+    first, total = points[..., :1, :], namespace(weights).sum(weights, axis=-1, keepdims=True)
+    return first[..., 0, :] + (weights[..., None, :] @ (points - first))[..., 0, :] / total
