@@ -216,13 +216,22 @@ def test_two_runs_side_by_side_have_the_same_axes(driver, page):
     assert [row.text for row in other.find_elements("css selector", ".unlike")]
 
 
+def saved_files(driver, folder, kind, count):
+    """Return the files that the page saves. The browser makes an empty file first and renames a partial one."""
+
+    def complete(_):
+        found = sorted(folder.glob(f"*.{kind}"))
+        is_done = len(found) == count and not list(folder.glob("*.crdownload"))
+        return found if is_done and all(path.stat().st_size for path in found) else None
+
+    return WebDriverWait(driver, 10).until(complete)
+
+
 @pytest.mark.parametrize("kind", ["svg", "png", "csv"])
 def test_figures_and_numbers_are_saved(driver, figure, tmp_path, kind):
     driver.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
     figure.find_element("css selector", f"[data-save='{kind}']").click()
-    count = 1 if kind == "csv" else 2
-    WebDriverWait(driver, 10).until(lambda _: len(list(tmp_path.glob(f"*.{kind}"))) == count)
-    saved = sorted(tmp_path.glob(f"*.{kind}"))
+    saved = saved_files(driver, tmp_path, kind, 1 if kind == "csv" else 2)
     assert [path.name for path in saved] == (
         ["dsm.csv"] if kind == "csv" else [f"dsm-regret.{kind}", f"dsm-signed-violation.{kind}"]
     )
@@ -245,8 +254,8 @@ def test_saved_numbers_hold_no_formula(driver, tmp_path):
     driver.get(page.as_uri())
     driver.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
     driver.find_element("css selector", "[data-save='csv']").click()
-    WebDriverWait(driver, 10).until(lambda _: (tmp_path / "dsm.csv").exists())
-    rows = list(csv.DictReader((tmp_path / "dsm.csv").read_text(encoding="utf-8").splitlines()))
+    (saved,) = saved_files(driver, tmp_path, "csv", 1)
+    rows = list(csv.DictReader(saved.read_text(encoding="utf-8").splitlines()))
     assert {row["curve"] for row in rows} == {'\'=cmd|"x"'}
 
 
