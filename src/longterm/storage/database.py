@@ -68,6 +68,7 @@ class Database:
     """
 
     def __init__(self, url: str | os.PathLike[str], durability: Durability = "commit", *, create: bool = True) -> None:
+        self._connection: Any = None
         if durability not in ("commit", "relaxed"):
             raise InputError("durability", f"{durability!r} is not known", "Choose 'commit' or 'relaxed'")
         text = os.fspath(url)
@@ -77,7 +78,6 @@ class Database:
         self._url = text
         self._durability = durability
         self._create = create
-        self._connection: Any = None
         self._inode: tuple[int, int] | None = None
         self._checked = -math.inf
         self._is_closed = False
@@ -108,6 +108,10 @@ class Database:
     def close(self) -> None:
         """Close the connection for good."""
         self._is_closed = True
+        self.disconnect()
+
+    def __del__(self) -> None:
+        # Python would close the connection itself, and since 3.13 with a warning. Nothing acknowledged is lost.
         self.disconnect()
 
     def _connect_sqlite(self) -> sqlite3.Connection:
