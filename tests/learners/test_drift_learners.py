@@ -24,6 +24,7 @@ from longterm.learners import (
     StronglyAdaptive,
     TrackedPenalty,
 )
+from longterm.learners.tracker import mixture
 from longterm.losses import Linear
 from longterm.problems import doubly_stochastic
 from longterm.sets import Ball, Box, Set
@@ -176,6 +177,13 @@ def test_hedged_restarts_are_the_rule_as_written() -> None:
 
 
 @pytest.mark.slow
+def test_the_mean_of_equal_points_is_that_point() -> None:
+    """A rounding error would decide between levels that play the same point."""
+    rng = np.random.default_rng(0)
+    for point, weights in zip(rng.standard_normal((50, 3)), rng.random((50, 10)), strict=True):
+        np.testing.assert_array_equal(mixture(weights, np.stack([point] * 10)), point)
+
+
 def test_nothing_is_lost_by_not_knowing_the_period() -> None:
     """Costs turn every 500 rounds, the best period of restarts (docs/benchmarks/choosing.md, drift)."""
     d, stretch, rng = 20, 500, np.random.default_rng(0)

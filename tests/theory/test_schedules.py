@@ -183,6 +183,11 @@ def test_sums_of_powers_are_no_smaller_than_the_exact_ones(T, s):
     assert float(power_sum(T, s)) <= exact + 1  # the integral is at most the sum without its last term
 
 
+def test_sums_of_no_term_are_those_of_one():
+    """The bound of a fresh state is one after no round."""
+    assert [float(power_sum(T, s)) for T in (0, 1) for s in (0.5, 1.0, 2.0)] == [1.0] * 6
+
+
 def test_sums_of_powers_near_one():
     """(T^{1−s} − 1)/(1 − s) would give 7.0 at s = nextafter(1, 0), below the sum itself."""
     near = [float(power_sum(1000, s)) for s in (np.nextafter(1, 0), 1 - 1e-9, 1.0, np.nextafter(1, 2))]
