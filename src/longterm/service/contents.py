@@ -21,7 +21,7 @@ class StoredObject(NamedTuple):
     Parameters
     ----------
     name, kind : str
-        Its name, and "live learner", "chooser" or "ledger".
+        Its name, and "live learner", "live pacer", "live intervals", "fleet", "chooser" or "ledger".
     rounds : int
         The number of rounds or requests.
     open : int
