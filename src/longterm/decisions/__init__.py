@@ -18,7 +18,8 @@ from longterm.decisions.play import DecisionRun, OutcomeTable, play
 from longterm.decisions.primal_dual import DecisionBound, PrimalDual
 from longterm.decisions.primals import Primal
 from longterm.decisions.regressors import Regressor, RidgeRegressor, TableRegressor
-from longterm.decisions.router import Route, Router, RouterReport
+from longterm.decisions.router import Route, Router
+from longterm.decisions.router_report import RouterReport
 from longterm.decisions.text import WordHash
 
 __all__ = [
