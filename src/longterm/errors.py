@@ -220,7 +220,7 @@ class StorageError(LongtermError):
     Attributes
     ----------
     path : the file or URL.
-    reason : one or two words: "truncated", "corrupted", "foreign", "busy", "another learner", "missing", …
+    reason : one or two words: "truncated", "corrupted", "foreign", "busy", "another definition", "missing", …
     remedy : how to correct it.
     """
 

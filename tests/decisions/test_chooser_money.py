@@ -149,7 +149,8 @@ def test_holds_are_stored_with_the_chooser(tmp_path):
     assert float(mirror.committed[0]) == float(replicas[0].committed[0]) == float(replicas[1].committed[0])
     with Chooser.open(tmp_path / "s.db", rule(), holds=holds) as again:
         assert again._replica.copy.state.holds == mirror._replica.copy.state.holds
-    with pytest.raises(DatabaseError, match="holds"):
+    says = r"holds was ExcessHold\(share=0\.1, step=0\.3, warm_up=5\), is 'worst'"
+    with pytest.raises(DatabaseError, match=says):
         Chooser.open(tmp_path / "s.db", rule())
     for replica in replicas:
         replica.close()

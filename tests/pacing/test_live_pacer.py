@@ -129,7 +129,7 @@ def test_batches_and_other_rules_are_refused(tmp_path):
     with pytest.raises(InputError, match="batch"):
         LivePacer(DualMirrorDescent(budget=np.array([1.0, 2.0]), horizon=10, step=0.1, start=0.5))
     opened(tmp_path, PACERS["dual"]()).close()
-    with pytest.raises(DatabaseError, match=r"budget is 30\.0 in the file and 31\.0 here"):
+    with pytest.raises(DatabaseError, match=r"pacer\.budget was 30\.0, is 31\.0"):
         opened(tmp_path, DualMirrorDescent(budget=31.0, horizon=100, step=0.1, start=0.5))
 
 

@@ -219,7 +219,7 @@ def test_files_that_are_not_this_fleet(tmp_path):
     other = AOGD(Ball(D), ConvexSchedule(2.0, 1.0, 0.5))
     with pytest.raises(SnapshotError, match="learner") as refused:
         Fleet.load(path, other)
-    assert refused.value.reason == "another learner"
+    assert refused.value.reason == "another definition"
     with pytest.raises(SnapshotError):
         Fleet.load(path, AOGD(Simplex(D), learner().schedule))
     data = path.read_bytes()

@@ -448,7 +448,7 @@ def test_closed_holds_are_deleted_after_a_week(ledger, clock, monkeypatch):
 
 def test_another_unit_is_refused(tmp_path):
     Ledger.open(tmp_path / "service.db", unit="cent").close()
-    with pytest.raises(DatabaseError, match="unit is 'cent' in the file and 'euro' here"):
+    with pytest.raises(DatabaseError, match="unit was 'cent', is 'euro'"):
         Ledger.open(tmp_path / "service.db", unit="euro")
 
 

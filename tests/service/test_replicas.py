@@ -155,9 +155,9 @@ def test_one_file_holds_many_objects(tmp_path):
 def test_another_learner_is_refused_in_words(tmp_path):
     start(tmp_path).close()
     other = type(learner()).for_problem(PROBLEM, steps="strongly convex", beta=0.6)
-    with pytest.raises(DatabaseError, match=r"beta is 0\.5 in the file and 0\.6 here") as refused:
+    with pytest.raises(DatabaseError, match=r"schedule\.beta was 0\.5, is 0\.6") as refused:
         LiveLearner.open(tmp_path / "service.db", other, PROBLEM)
-    assert refused.value.reason == "another learner"
+    assert refused.value.reason == "another definition"
 
 
 # --- epochs ---------------------------------------------------------------------------------------------------

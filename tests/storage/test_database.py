@@ -235,7 +235,7 @@ def test_another_definition_is_refused_by_the_name_of_the_object(tmp_path):
     from longterm import Ledger
 
     Ledger.open(tmp_path / "service.db", name="money", unit="cent").close()
-    with pytest.raises(DatabaseError, match=r"money[.]unit is 'cent' in the file and 'dollar' here"):
+    with pytest.raises(DatabaseError, match=r"unit was 'cent', is 'dollar'"):
         Ledger.open(tmp_path / "service.db", name="money", unit="dollar")
 
 

@@ -108,7 +108,3 @@ class ExcessHold(ReprMixin):
         """Return the limit of `excess` that holds on every sequence: ε Σ cost + (largest cost)/η."""
         state = self._states.get(key)
         return 0.0 if state is None else self.share * state.costs + state.largest / self.step
-
-    def settings(self) -> dict[str, float]:
-        """Return the settings, for JSON."""
-        return {"share": self.share, "step": self.step, "warm_up": self.warm_up}

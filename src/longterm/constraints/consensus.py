@@ -10,6 +10,7 @@ import numpy as np
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, dot, like, namespace
+from longterm._registered import registered
 from longterm.constraints.affine import Affine
 from longterm.constraints.base import Constraint
 from longterm.errors import InputError
@@ -120,6 +121,7 @@ class Consensus(Constraint):
         return self.as_affine().value_bound(over)
 
 
+@registered("common_mean")
 def _project_mean(x: Array, each: Set, agents: int) -> Array:
     """Move all agents to the projection z of their mean x̄, because Σ_i ‖z − x_i‖² is n ‖z − x̄‖² plus a constant."""
     xp = namespace(x)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_column, like, namespace, norm, resolution, through_numpy
+from longterm._registered import registered
 
 ExtremeEigenvector = Callable[[Array], tuple[Array, Array]]
 
@@ -27,6 +28,7 @@ def start_vector(size: int) -> FloatArray:
     return validate.frozen(vector / np.linalg.norm(vector))
 
 
+@registered("full_decomposition")
 def full_decomposition(matrix: Array) -> tuple[Array, Array]:
     """Return the smallest eigenvalue and an eigenvector by a full decomposition.
 

@@ -12,9 +12,11 @@ In the theorems R² becomes R₁² + R₂², and the losses' gradients gain the 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_column, namespace
+from longterm._registered import registered
 from longterm.constraints.base import Constraint
 from longterm.constraints.prox import PenaltyProx, Prox
 from longterm.projections import Projection
@@ -82,20 +84,15 @@ class OnFirst(Constraint):
         if parts is None or inner is None:
             return None
         if isinstance(inner, PenaltyProx):
-            return _FirstPenaltyProx(self, over, inner, parts[1])
-        return _FirstProx(self, over, inner, parts[1])
+            return FirstPenaltyProx(self, over, inner, parts[1])
+        return FirstProx(self, over, inner, parts[1])
 
     def projection(self, over: Set) -> Projection | None:
         parts = self._parts(over)
         inner = None if parts is None else self.constraint.projection(parts[0])
         if parts is None or inner is None:
             return None
-        rest = parts[1]
-
-        def project(x: Array) -> Array:
-            return namespace(x).concat([inner(self.first(x)), rest.project(self.others(x))], axis=-1)
-
-        return project
+        return partial(_project_parts, first=inner, dimension=self.constraint.dimension, rest=parts[1])
 
     def first(self, x: Array) -> Array:
         """Return the coordinates that g depends on."""
@@ -122,7 +119,9 @@ class OnFirst(Constraint):
 
 
 @dataclass(frozen=True, eq=False)
-class _FirstProx(Prox):
+class FirstProx(Prox):
+    """The prox of `OnFirst`: that of g₁ on the first coordinates, a projection on the others."""
+
     constraint: OnFirst
     over: Set
     inner: Prox
@@ -138,7 +137,9 @@ class _FirstProx(Prox):
 
 
 @dataclass(frozen=True, eq=False)
-class _FirstPenaltyProx(_FirstProx, PenaltyProx):
+class FirstPenaltyProx(FirstProx, PenaltyProx):
+    """The same where the prox of g₁ knows the least weight of the penalty."""
+
     inner: PenaltyProx
 
     def least_weight(self, slope: Array, curvature: Array) -> Array:
@@ -151,3 +152,9 @@ class _FirstPenaltyProx(_FirstProx, PenaltyProx):
     @property
     def set_holds_budget(self) -> bool:
         return self.inner.set_holds_budget
+
+
+@registered("first_and_others")
+def _project_parts(x: Array, first: Projection, dimension: int, rest: Set) -> Array:
+    """Project the first coordinates by `first` and the others onto `rest`."""
+    return namespace(x).concat([first(x[..., :dimension]), rest.project(x[..., dimension:])], axis=-1)

@@ -114,11 +114,8 @@ class Chooser(Stored[ChooserCopy]):
         copy = ChooserCopy(rule, seed, max_in_flight, expire_after, max_age, calibrated)
         self._spending = account
         # The number of actions is part of the state, not of the definition, if it can change.
-        definition: Any = (
-            rule.with_actions(1) if rule.is_extendable and getattr(rule.primal, "prior", None) is None else rule
-        )
-        if calibrated is not None:
-            definition = {"rule": definition, "holds": calibrated.settings()}
+        is_open = rule.is_extendable and getattr(rule.primal, "prior", None) is None
+        definition = {"rule": rule.with_actions(1) if is_open else rule, "holds": holds}
         self._replica = Replica(copy, definition, may_fork=False)
         self._warned_of_horizon = False
 

@@ -117,7 +117,7 @@ class LivePacer(Stored[PacerCopy]):
     def __init__(self, pacer: Pacer[Any], *, account: Spending | None = None) -> None:
         self.pacer = pacer
         self._spending = account
-        self._replica = Replica(PacerCopy(pacer), pacer, may_fork=False)
+        self._replica = Replica(PacerCopy(pacer), {"pacer": pacer}, may_fork=False)
 
     @classmethod
     def open(

@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from longterm._arrays import Array, FloatArray
+from longterm._registered import registered
 from longterm.errors import LongtermError
 from longterm.projections.base import project_with_numpy
 
@@ -20,6 +21,7 @@ SUFFICIENT_DECREASE = 1e-4
 """The share of the predicted decrease of θ that a step must achieve."""
 
 
+@registered("doubly_stochastic")
 def project_onto_doubly_stochastic(x: Array, size: int) -> Array:
     """Project size × size matrices, flattened along the last axis, onto those with X ≥ 0, X 1 = 1, Xᵀ 1 = 1.
 

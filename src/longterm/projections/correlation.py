@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from longterm._arrays import Array, FloatArray
+from longterm._registered import registered
 from longterm.errors import LongtermError
 from longterm.projections.base import project_with_numpy
 from longterm.projections.psd import as_symmetric
@@ -25,6 +26,7 @@ SUFFICIENT_DECREASE = 1e-4
 """The share of the predicted decrease of θ that a step must achieve."""
 
 
+@registered("correlation")
 def project_onto_correlation(x: Array, diagonal: FloatArray, floor: float = 0.0) -> Array:
     """Project n × n matrices, flattened, onto symmetric ones with λ_min ≥ floor and a given diagonal above the floor.
 

@@ -14,9 +14,11 @@ max_k h_k is (1 + l2 ν)² times the constraint at z. Its root solves ν + ½ l2
 from __future__ import annotations
 
 from longterm._arrays import Array, namespace
+from longterm._registered import registered
 from longterm.sets.simplex import project_onto_simplex
 
 
+@registered("elastic_net")
 def project_onto_elastic_net(x: Array, budget: float, l1: float = 1.0, l2: float = 1.0) -> Array:
     """Project x, along the last axis, onto {l1 ‖x‖₁ + ½ l2 ‖x‖² ≤ budget}. Points inside are returned bit for bit.
 

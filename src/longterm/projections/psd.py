@@ -9,6 +9,7 @@ length of max(f, s u) is min_k (k f² + s² T_k) over the k with u_k < 0. Hence 
 from __future__ import annotations
 
 from longterm._arrays import Array, namespace
+from longterm._registered import registered
 
 
 def as_symmetric(x: Array, size: int) -> Array:
@@ -17,6 +18,7 @@ def as_symmetric(x: Array, size: int) -> Array:
     return 0.5 * (matrix + namespace(x).matrix_transpose(matrix))
 
 
+@registered("psd_in_ball")
 def project_onto_psd_in_ball(x: Array, size: int, radius: float, centre: float = 0.0, floor: float = 0.0) -> Array:
     """Project onto symmetric matrices with λ_min ≥ floor and ‖X − centre·I‖_F ≤ radius, where centre ≥ floor.
 

@@ -358,7 +358,7 @@ class Fleet:
             what_differs = difference(stored.metadata["learner"], specification(fleet.learner))
             if what_differs is not None:
                 raise SnapshotError(
-                    path, "another learner", what_differs, "Make the learner with the saved hyper-parameters"
+                    path, "another definition", what_differs, "Make the learner with the saved hyper-parameters"
                 )
             state = restored_state(fleet.state, {name: np.array(array) for name, array in stored.arrays.items()})
             require_sound(fleet.state, state)

@@ -102,7 +102,8 @@ class LiveIntervals(Stored[_IntervalsCopy], ReprMixin):
     def __init__(self, confidence_level: float = 0.9, *, groups: Iterable[str] = (), symmetric: bool = True) -> None:
         intervals = Intervals(confidence_level, groups=groups, symmetric=symmetric)
         self.confidence_level, self.symmetric = intervals.confidence_level, intervals.symmetric
-        self._replica = Replica(_IntervalsCopy(intervals), [self.confidence_level, self.symmetric])
+        definition = {"confidence_level": self.confidence_level, "symmetric": self.symmetric}
+        self._replica = Replica(_IntervalsCopy(intervals), definition)
 
     @classmethod
     def open(

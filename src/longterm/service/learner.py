@@ -93,7 +93,7 @@ class LiveLearner(Stored[LearnerCopy]):
         age = None if max_age is None else validate.positive_scalar("max_age", max_age)
         copy = LearnerCopy(learner, validate.dimension("max_in_flight", max_in_flight), _require_age(expire_after), age)
         self._check = FeedbackCheck(learner, learner.ask(copy.state.state), problem, on_broken_bound)
-        self._replica = Replica(copy, learner)
+        self._replica = Replica(copy, {"learner": learner})
 
     @classmethod
     def open(

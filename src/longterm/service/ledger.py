@@ -82,8 +82,7 @@ settled, or for its period to end, or raise its limit.
     def __init__(self, unit: str, holds: Literal["worst"] | ExcessHold = "worst") -> None:
         self.unit = unit
         self.holds = require_holds(holds)
-        definition = {"unit": unit, "holds": "worst" if self.holds is None else self.holds.settings()}
-        self._replica = Replica(NoCopy(KIND), definition)
+        self._replica = Replica(NoCopy(KIND), {"unit": unit, "holds": holds})
         self._rows = LedgerRows("", self.holds)
 
     @classmethod

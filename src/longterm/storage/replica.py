@@ -101,13 +101,13 @@ class Replica(Generic[C]):
     ----------
     copy : Copy
         The state of a new object.
-    definition : object
-        The learner or rule. A stored object is restored only with the same.
+    definition : dict
+        The constructor arguments that a stored object is restored with: the learner or rule, for example.
     may_fork : bool
         False: without a database, a forked child may not use its copy.
     """
 
-    def __init__(self, copy: C, definition: Any, *, may_fork: bool = True) -> None:
+    def __init__(self, copy: C, definition: dict[str, Any], *, may_fork: bool = True) -> None:
         self.copy = copy
         self.guard = OneThread(copy.kind)
         self.database: Database | None = None
@@ -255,7 +255,7 @@ class Replica(Generic[C]):
             remedy = "Give this object another name"
             raise DatabaseError(database.path, "foreign", f"{self.name!r} is a {kind!r:.40}", remedy)
         try:
-            differs = difference(json.loads(stored), self._definition, self.name)
+            differs = difference(json.loads(stored), self._definition, "")
             if differs is None:
                 if type(version) is not int or type(asked) is not int or not isinstance(state, bytes):
                     raise ValueError("a column has the wrong type")
@@ -264,8 +264,9 @@ class Replica(Generic[C]):
             what = f"the state of {self.name!r} makes no sense: {error}"
             raise DatabaseError(database.path, "corrupted", what, "Restore a backup") from None
         if differs is not None:
-            remedy = "Use the hyper-parameters that it was created with, or another name"
-            raise DatabaseError(database.path, "another learner", differs, remedy)
+            remedy = "Open it with the arguments that it was created with, or under another name"
+            what = f"{self.name!r} was created with other arguments: {differs}"
+            raise DatabaseError(database.path, "another definition", what, remedy)
 
     def hold_for_fork(self) -> bool:
         """Wait for calls in other threads and close the connection. Return whether the lock was acquired."""

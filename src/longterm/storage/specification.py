@@ -1,12 +1,17 @@
-"""Specifications of learners: class and hyper-parameters as JSON, which can be stored and compared.
+"""Specifications: an object's class and constructor arguments as JSON, which can be stored and compared.
 
-A file carries the specification of its learner, so that a state is never continued with other hyper-parameters. Long
-arrays are represented by a hash. A function is represented by its name, not by what it computes.
+A file carries the specification of its learner or rule, so that a state is never continued with other
+hyper-parameters. It names public things only: constructor arguments, classes, and the registered names of functions. So
+private fields can be renamed and modules moved without locking anybody out of a stored state. Long arrays are
+represented by a hash. A user's function is represented by its name, not by what it computes.
 """
 
 from __future__ import annotations
 
 import hashlib
+import inspect
+import math
+from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import partial
@@ -15,14 +20,20 @@ from typing import Any
 
 import numpy as np
 
+from longterm._registered import registered_name
+
 LONG = 16
 """Arrays of more numbers than this are hashed."""
 COMMENTS = frozenset(["checked"])
-"""Fields of any class that play no part in a round: notes on what was checked when the learner was made."""
+"""Arguments of any class that play no part in a round: notes on what was checked when the learner was made."""
+LONGEST_VALUE = 300
+"""The largest number of characters of a value in an error message."""
+MOST_DIFFERENCES = 3
+"""The largest number of arguments that an error message names."""
 
 
 def specification(value: Any) -> Any:
-    """Return `value` as JSON: numbers and texts as they are, objects as their class and fields.
+    """Return `value` as JSON: numbers and texts as they are, objects as their class and constructor arguments.
 
     Parameters
     ----------
@@ -47,20 +58,37 @@ def specification(value: Any) -> Any:
     if isinstance(value, dict):
         return {str(key): specification(item) for key, item in value.items()}
     if isinstance(value, partial):
-        given = {"arguments": specification(value.args), "keywords": specification(value.keywords)}
-        return {"partial": specification(value.func), **given}
+        positional = {"arguments": specification(value.args)} if value.args else {}
+        return specification(value.func) | positional | specification(value.keywords)
     if isinstance(value, MethodType):
-        return {"method": value.__func__.__qualname__, "of": specification(value.__self__)}
+        return {"method": value.__name__, "of": specification(value.__self__)}
     if hasattr(value, "__qualname__"):
-        return {"function": f"{value.__module__}.{value.__qualname__}"}
-    is_data = is_dataclass(value)
-    names = [field.name for field in fields(value)] if is_data else sorted(getattr(value, "__dict__", ()))
-    values = {name: specification(getattr(value, name)) for name in names if name not in COMMENTS}
-    return {"class": type(value).__name__} | values
+        return {"function": registered_name(value)}
+    return {"class": type(value).__name__} | _arguments(value)
+
+
+def _arguments(value: Any) -> dict[str, Any]:
+    """Return the specifications of an object's constructor arguments, which it keeps under their names.
+
+    An object that is no dataclass may also keep an argument under its name with an underscore.
+    """
+    if is_dataclass(value):
+        given = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
+    else:
+        held = getattr(value, "__dict__", {})
+        given = {name: held.get(name, held.get(f"_{name}")) for name in _parameters(type(value))}
+    return {name: specification(item) for name, item in given.items() if name not in COMMENTS}
+
+
+def _parameters(kind: type) -> list[str]:
+    try:
+        return list(inspect.signature(kind).parameters)
+    except ValueError:  # a class that is written in C
+        return []
 
 
 def difference(stored: Any, given: Any, place: str = "learner") -> str | None:
-    """Return the first difference between two specifications in words, or None.
+    """Return the differences between two specifications in words, or None.
 
     Parameters
     ----------
@@ -69,25 +97,63 @@ def difference(stored: Any, given: Any, place: str = "learner") -> str | None:
     given : JSON
         The specification of the object that the file is used with.
     place : str
-        The name of that object, for the message.
+        The argument that both are specifications of. Empty for a dictionary of arguments.
 
     Returns
     -------
     str or None
-        "learner.schedule.beta is 0.5 in the file and 0.6 here", for example.
+        The arguments that differ, each with both values: at most three, the outermost first, since others may have been
+        computed from them.
+
+    Examples
+    --------
+    >>> from longterm.storage.specification import difference
+    >>> difference({"holds": "worst"}, {"holds": {"class": "ExcessHold", "share": 0.02}}, "")
+    "holds was 'worst', is ExcessHold(share=0.02)"
     """
-    if isinstance(stored, dict) and isinstance(given, dict):
-        pairs = [(f"{place}.{key}", stored.get(key), given.get(key)) for key in dict.fromkeys([*stored, *given])]
+    found = sorted(_differences(stored, given, place), key=lambda pair: pair[0].count("."))
+    return "; ".join(f"{name} {values}" for name, values in found[:MOST_DIFFERENCES]) or None
+
+
+def _differences(stored: Any, given: Any, place: str) -> Iterator[tuple[str, str]]:
+    """Yield the name of each argument that differs, and both values in words."""
+    if isinstance(stored, dict) and isinstance(given, dict) and _kind(stored) == _kind(given):
+        inside = f"{place}." if place else ""
+        for key in dict.fromkeys([*stored, *given]):
+            yield from _differences(stored.get(key), given.get(key), f"{inside}{key}")
     elif isinstance(stored, list) and isinstance(given, list) and len(stored) == len(given):
-        pairs = [(f"{place}[{i}]", old, new) for i, (old, new) in enumerate(zip(stored, given, strict=True))]
-    else:
-        return None if stored == given else f"{place} is {stored!r} in the file and {given!r} here"
-    return next((found for name, old, new in pairs if (found := difference(old, new, name)) is not None), None)
+        for i, (old, new) in enumerate(zip(stored, given, strict=True)):
+            yield from _differences(old, new, f"{place}[{i}]")
+    elif stored != given:
+        yield place, f"was {_in_words(stored)}, is {_in_words(given)}"
+
+
+def _kind(stored: dict[str, Any]) -> tuple[Any, ...]:
+    """Return what an object must share with another one for its arguments to be compared one by one."""
+    return tuple(stored.get(key) for key in ("class", "function", "method", "array"))
+
+
+def _in_words(value: Any) -> str:
+    """Return a specification as the constructor call that it stands for."""
+
+    def call(item: Any) -> str:
+        if isinstance(item, list):
+            return f"[{', '.join(map(call, item))}]"
+        if not isinstance(item, dict):
+            return repr(item)
+        name = item.get("class") or item.get("function")
+        if name is None:
+            return f"{{{', '.join(f'{key}: {call(inner)}' for key, inner in item.items())}}}"
+        return f"{name}({', '.join(f'{k}={call(v)}' for k, v in item.items() if k not in ('class', 'function'))})"
+
+    text = call(value)
+    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
 
 
 def _numbers(array: np.ndarray[Any, Any]) -> Any:
-    if array.ndim == 0 and np.isfinite(array):
-        return array.item()
+    if array.ndim == 0:
+        number = array.item()
+        return number if not isinstance(number, float) or math.isfinite(number) else str(number)
     if array.size <= LONG and np.all(np.isfinite(array)):
         return array.tolist()
     digest = hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
