@@ -67,7 +67,7 @@ PYTEST = OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --n
 test: $(READY)
 	$(MAKE) --no-print-directory --jobs=3 lint soaked tests
 
-SOAKED := tests/service/test_soak.py
+SOAKED := tests/storage/test_soak.py
 soaked: $(READY)
 	$(BIN)/python -m pytest -q $(SOAKED)
 
@@ -81,7 +81,7 @@ test-all: lint
 PROCESSORS ?= NUMBA_CPU_NAME=generic,OPENBLAS_CORETYPE=Prescott,PYTHONHASHSEED=1,XLA_FLAGS=--xla_cpu_max_isa=SSE4_2 \
 	NUMBA_CPU_NAME=haswell,OPENBLAS_CORETYPE=Haswell,PYTHONHASHSEED=4,XLA_FLAGS=--xla_cpu_max_isa=AVX2 \
 	NUMBA_CPU_NAME=skylake-avx512,OPENBLAS_CORETYPE=SkylakeX,PYTHONHASHSEED=0
-COMPUTING := tests/linear_model tests/decisions tests/pacing tests/learners tests/calibration tests/engines tests/hindsight
+COMPUTING := tests/linear_model tests/money tests/learners tests/calibration tests/play tests/hindsight
 comma := ,
 test-processors: $(READY)
 	@for settings in $(PROCESSORS); do \
@@ -99,8 +99,8 @@ soak: $(READY)
 
 # What runs the code of the pages; with the docstrings' these are the doctests of the site. `make test` has them, too, so
 # after it DOCTESTS=no leaves them out.
-RUN_PAGES := tests/docs/test_readme.py tests/docs/test_pages.py tests/learners/test_outside.py tests/service/test_live_docs.py \
-	tests/pacing/test_pacing_data.py tests/problems/test_scenarios.py tests/examples/test_linear_model.py \
+RUN_PAGES := tests/docs/test_readme.py tests/docs/test_pages.py tests/learners/test_outside.py tests/play/test_live_docs.py \
+	tests/money/test_pacing_data.py tests/catalogue/test_scenarios.py tests/examples/test_linear_model.py \
 	tests/examples/test_routing_example.py tests/cli/test_cli.py tests/calibration/test_page.py \
 	tests/server/test_guide.py tests/compat/test_litellm_ledger.py
 DOCTESTS ?= yes
@@ -161,7 +161,7 @@ bench-gpu:
 	PYTHONPATH=src $(PYTHON) benchmarks/scale_gpu.py
 
 test-gpu:
-	PYTHONPATH=src:tests/support $(PYTHON) -m pytest -q -o addopts= tests/service/test_fleet_on_device.py
+	PYTHONPATH=src:tests/support $(PYTHON) -m pytest -q -o addopts= tests/play/test_fleet_on_device.py
 
 clean:
 	rm -rf $(VENV) results build dist docs/_build docs/reference/api docs/gallery_pages .mypy_cache .pytest_cache .ruff_cache .hypothesis

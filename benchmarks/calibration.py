@@ -19,7 +19,8 @@ import numpy as np
 import pandas as pd
 
 from calibration_peers import installed_peers
-from longterm.calibration import Calibration, ExcessHold, published
+from longterm.calibration import Calibration, published
+from longterm.money import ExcessHold
 
 ALPHA, BURN = 0.1, 100
 DATA = Path(os.environ.get("LONGTERM_DATA", "../shared/data")) / "conformal"

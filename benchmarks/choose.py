@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from longterm import AOGD, Problem, Trace, hindsight, observe, run
-from longterm.constraints import Affine, L1Budget
+from longterm.catalogue import scenarios
 from longterm.data import load_sample
 from longterm.errors import AssumptionWarning
 from longterm.learners import (
@@ -35,6 +35,7 @@ from longterm.learners import (
     DoublingRestarts,
     DriftPlusPenalty,
     FeasibleOnlineADM,
+    Feedback,
     Learner,
     MahdaviOGD,
     NoViolationAOGD,
@@ -52,11 +53,24 @@ from longterm.learners import (
     YuLeeLee,
     YuNeely,
 )
-from longterm.learners.feedback import Feedback
-from longterm.losses import Linear, Logistic
-from longterm.problems import budgeted_logistic, covariance, doubly_stochastic, scenarios, two_dimensional
-from longterm.sets import Ball, Simplex
-from longterm.streams import NoisyTargets, PairwiseSigns, RandomPermutations, Replay, ResampledRows, Stream
+from longterm.problems import (
+    Affine,
+    Ball,
+    L1Budget,
+    Linear,
+    Logistic,
+    NoisyTargets,
+    PairwiseSigns,
+    RandomPermutations,
+    Replay,
+    ResampledRows,
+    Simplex,
+    Stream,
+    budgeted_logistic,
+    covariance,
+    doubly_stochastic,
+    two_dimensional,
+)
 
 TIMED = 200
 PER_CONSTRAINT, HARD, SIGNED, LARGEST = "max Σ g_j", "Σ [g]₊", "Σ max g_j", "worst round"

@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from longterm.decisions import Budget, Chooser, EntropicDual, PrimalDual, ThompsonSampling, WordHash
+from longterm.money import Budget, Chooser, EntropicDual, PrimalDual, ThompsonSampling, WordHash
 
 REQUESTS = 4000
 

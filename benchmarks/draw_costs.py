@@ -13,7 +13,7 @@ from pathlib import Path
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from longterm.report.style import set_plain_ticks
+from longterm.lab.report.style import set_plain_ticks
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
 

@@ -12,8 +12,7 @@ import time
 from typing import Any
 
 from longterm import AOGD, run
-from longterm.problems import doubly_stochastic
-from longterm.streams import RandomPermutations
+from longterm.problems import RandomPermutations, doubly_stochastic
 
 REPEATS = 3
 

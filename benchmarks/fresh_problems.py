@@ -19,14 +19,26 @@ from typing import Any
 import numpy as np
 
 from longterm import Problem
-from longterm.constraints import Affine, CustomConstraint, VaryingAffine
-from longterm.experiments import Backend
-from longterm.experiments.arena import Preference, arena_of, league, run_arena
-from longterm.losses import Hinge, LeastSquares, Linear, SquaredDistance
-from longterm.problems.benchmarks import EveryRound
-from longterm.problems.scenarios import Scenario
-from longterm.sets import Ball, Box, Product, Simplex
-from longterm.streams.base import CHUNK, Block, Stream
+from longterm.catalogue import Scenario
+from longterm.lab import Backend
+from longterm.lab.arena import Preference, arena_of, league, run_arena
+from longterm.problems import (
+    Affine,
+    Ball,
+    Block,
+    Box,
+    CustomConstraint,
+    EveryRound,
+    Hinge,
+    LeastSquares,
+    Linear,
+    Product,
+    Simplex,
+    SquaredDistance,
+    Stream,
+    VaryingAffine,
+)
+from longterm.problems.streams.base import CHUNK
 
 WORST = 0.1
 """The share of scenarios whose mean loss is bounded."""

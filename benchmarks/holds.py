@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from longterm import Ledger
-from longterm.calibration import ExcessHold
 from longterm.errors import OutOfBudgetError
+from longterm.money import ExcessHold
 
 REQUESTS, PAID, CONCURRENT, HISTORY, MOST_TOKENS = 600, 300, 8, 100, 4096
 PRICES = Path(os.environ.get("LONGTERM_DATA", "../shared/data")) / "llmrouter-prices.json"

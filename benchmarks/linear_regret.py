@@ -14,8 +14,7 @@ import numpy as np
 from linear_timing import data_set
 from longterm import hindsight
 from longterm.linear_model import BudgetLinearLearner
-from longterm.problems import budgeted_logistic
-from longterm.streams import ResampledRows
+from longterm.problems import ResampledRows, budgeted_logistic
 
 BUDGETS = {"ijcnn1": 3.419, "covtype": 6.987}
 SEEDS = range(10)

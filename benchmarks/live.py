@@ -29,18 +29,14 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 
 from longterm import AOGD, Feedback, LiveLearner, Problem, observe
-from longterm.constraints import L2Budget
-from longterm.losses import SquaredDistance
-from longterm.sets import Ball
+from longterm.problems import Ball, L2Budget, SquaredDistance
 from postgres import Server, server
 
 ROUNDS, SYNCED_ROUNDS, WARM_UP, TURNS = 4000, 200, 100, 20
 WORKER = """
 import json, sys, tempfile, time, numpy as np
 from longterm import AOGD, LiveLearner, Problem, observe
-from longterm.constraints import L2Budget
-from longterm.losses import SquaredDistance
-from longterm.sets import Ball
+from longterm.problems import Ball, L2Budget, SquaredDistance
 
 d, kind = int(sys.argv[1]), sys.argv[2]
 problem = Problem(Ball(d), SquaredDistance(d, targets=Ball(d)), L2Budget(d, budget=0.5))

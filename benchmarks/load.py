@@ -25,10 +25,8 @@ import sys, tempfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import numpy as np
 from longterm import AOGD, LiveLearner, Problem, observe
-from longterm.constraints import L2Budget
-from longterm.decisions import Budget, Chooser, EntropicDual, PrimalDual, ThompsonSampling
-from longterm.losses import SquaredDistance
-from longterm.sets import Ball
+from longterm.money import Budget, Chooser, EntropicDual, PrimalDual, ThompsonSampling
+from longterm.problems import Ball, L2Budget, SquaredDistance
 
 folder = tempfile.TemporaryDirectory()
 problem = Problem(Ball(10), SquaredDistance(10, targets=Ball(10)), L2Budget(10, budget=0.5))

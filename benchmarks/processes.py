@@ -23,11 +23,8 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 
 from longterm import AOGD, Ledger, LiveLearner, Problem, observe
-from longterm.constraints import L2Budget
-from longterm.decisions import Budget, Chooser, EntropicDual, PrimalDual, ThompsonSampling
-from longterm.losses import SquaredDistance
-from longterm.service import LeasedAccount
-from longterm.sets import Ball
+from longterm.money import Budget, Chooser, EntropicDual, LeasedAccount, PrimalDual, ThompsonSampling
+from longterm.problems import Ball, L2Budget, SquaredDistance
 from postgres import server
 
 PROCESSES, TURNS = 4, 3

@@ -20,14 +20,10 @@ from typing import Any
 import numpy as np
 
 from longterm import AOGD, Problem, hindsight, observe, run
-from longterm.constraints import Scaled
-from longterm.constraints.extreme_eigenvector import full_decomposition, lapack_one
 from longterm.errors import AssumptionWarning
-from longterm.learners import Learner, NoViolationAOGD, ProjectedOGD
-from longterm.learners.feedback import Feedback
-from longterm.problems import covariance
-from longterm.projections import project_onto_correlation, project_onto_psd_in_ball
-from longterm.streams import PairwiseSigns
+from longterm.learners import Feedback, Learner, NoViolationAOGD, ProjectedOGD
+from longterm.problems import PairwiseSigns, Scaled, covariance, project_onto_correlation, project_onto_psd_in_ball
+from longterm.problems.constraints.extreme_eigenvector import full_decomposition, lapack_one
 
 ROUNDS, SEEDS, TIMED = 1000, range(3), 50
 LAPACK_PAYS_FROM = 20

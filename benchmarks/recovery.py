@@ -19,9 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from longterm import AOGD, LiveLearner, Problem, observe
-from longterm.constraints import L2Budget
-from longterm.losses import SquaredDistance
-from longterm.sets import Ball
+from longterm.problems import Ball, L2Budget, SquaredDistance
 
 OPEN = 1000
 

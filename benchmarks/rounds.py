@@ -19,13 +19,20 @@ import numpy as np
 
 import fresh_problems
 from longterm import AOGD, Problem, run
-from longterm.constraints import Affine
+from longterm.catalogue.scenarios import SCENARIOS
 from longterm.learners import HedgedCuts
-from longterm.losses import Linear
-from longterm.problems import doubly_stochastic, fair_logistic
-from longterm.problems.scenarios import SCENARIOS
-from longterm.sets import Box
-from longterm.streams import RandomCosts, RandomPermutations, Replay, ResampledRows, Stream
+from longterm.problems import (
+    Affine,
+    Box,
+    Linear,
+    RandomCosts,
+    RandomPermutations,
+    Replay,
+    ResampledRows,
+    Stream,
+    doubly_stochastic,
+    fair_logistic,
+)
 
 SIZE = 8
 REPEATS = 7

@@ -29,9 +29,9 @@ from pathlib import Path
 
 import numpy as np
 
-from longterm.decisions import Budget, best_choices
 from longterm.errors import BrokenBoundWarning
-from longterm.experiments.jobs import single_threaded
+from longterm.lab.experiments.jobs import single_threaded
+from longterm.money import Budget, best_choices
 from router_peer import PEER, Ours, Peer
 
 DATA = Path(os.environ.get("LONGTERM_DATA", "../shared/data")) / "router"

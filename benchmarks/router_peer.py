@@ -10,7 +10,7 @@ from importlib.util import find_spec
 
 import numpy as np
 
-from longterm.decisions import Router
+from longterm.money import Router
 
 PEER = find_spec("pareto_bandit") is not None
 TOKEN_PRICES = {

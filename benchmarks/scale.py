@@ -100,8 +100,7 @@ def paths(repeats: int) -> Iterator[Figure]:
 MEMORY = """
 from pathlib import Path
 from longterm import AOGD, run
-from longterm.problems import doubly_stochastic
-from longterm.streams import RandomPermutations
+from longterm.problems import RandomPermutations, doubly_stochastic
 problem = doubly_stochastic(300)
 run(problem, AOGD.for_problem(problem), RandomPermutations(300), rounds=300, progress=None)
 # Of this program alone; ru_maxrss is also that of the process it was started by.
@@ -127,13 +126,17 @@ def memory() -> Iterator[Figure]:
 
 def pacing(repeats: int) -> Iterator[Figure]:
     """Measure a whole log, compiled and step by step, and one live bid."""
-    from longterm.pacing import DualMirrorDescent, Outcome, PriceHistory, play, synthetic_auctions
+    from longterm.money import DualMirrorDescent, Outcome, PriceHistory, replay_auctions, synthetic_auctions
 
     log = synthetic_auctions(156_063, 0)
     pacer = DualMirrorDescent.calibrated(0.1 * log.total_price, len(log), PriceHistory.of(log))
     few = synthetic_auctions(4000, 0)
     times = in_turn(
-        {"compiled": lambda: play(pacer, log), "reference": lambda: play(pacer, few, engine="numpy")}, repeats
+        {
+            "compiled": lambda: replay_auctions(pacer, log),
+            "reference": lambda: replay_auctions(pacer, few, engine="numpy"),
+        },
+        repeats,
     )
     yield Figure("a whole log", len(log) / statistics.median(times["compiled"]) / 1e6, "M auctions/s", "≥ 10")
     yield Figure("the reference", len(few) / statistics.median(times["reference"]) / 1e6, "M auctions/s")
@@ -165,10 +168,7 @@ import sys
 from pathlib import Path
 import numpy as np
 from longterm import AOGD, Problem, run
-from longterm.constraints import L2Budget
-from longterm.losses import SquaredDistance
-from longterm.sets import Ball
-from longterm.streams import NoisyTargets
+from longterm.problems import Ball, L2Budget, NoisyTargets, SquaredDistance
 d, rounds = int(sys.argv[1]), int(sys.argv[2])
 def most():  # as above
     return next(line.split()[1] for line in Path("/proc/self/status").read_text().splitlines() if "VmHWM" in line)
@@ -186,11 +186,8 @@ def growth(repeats: int) -> Iterator[Figure]:
     from scipy.sparse import random_array
 
     from longterm import AOGD, Fleet, Problem, run
-    from longterm.constraints import L2Budget
     from longterm.linear_model import BudgetLinearLearner
-    from longterm.losses import SquaredDistance
-    from longterm.sets import Ball
-    from longterm.streams import NoisyTargets
+    from longterm.problems import Ball, L2Budget, NoisyTargets, SquaredDistance
     from longterm.theory.schedules import ConvexSchedule
 
     def seconds(work: Callable[[], object]) -> float:

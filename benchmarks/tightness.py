@@ -15,13 +15,21 @@ from typing import Any
 import numpy as np
 
 from longterm import Problem
-from longterm.constraints import Affine, ElasticNetBudget, L2Budget, VaryingAffine
+from longterm.catalogue.lookup import LearnerEntry, learners
 from longterm.errors import InputError
-from longterm.experiments.catalogue import LearnerEntry, learners
 from longterm.learners import every_learner
-from longterm.losses import Linear, SquaredDistance
-from longterm.problems import consensus
-from longterm.sets import Ball, Box, Simplex
+from longterm.problems import (
+    Affine,
+    Ball,
+    Box,
+    ElasticNetBudget,
+    L2Budget,
+    Linear,
+    Simplex,
+    SquaredDistance,
+    VaryingAffine,
+    consensus,
+)
 from longterm.testing import WorstCase, find_worst_cases
 from longterm.theory.bounds import REGRET
 

@@ -10,8 +10,7 @@ import numpy as np
 
 from longterm import AOGD, compare, hindsight
 from longterm.learners import MahdaviOGD, ProjectedOGD
-from longterm.problems import doubly_stochastic
-from longterm.streams import RandomPermutations
+from longterm.problems import RandomPermutations, doubly_stochastic
 
 FOLDER = Path(__file__).parent / "_static"
 LAYOUTS = {"regret.svg": (1, 2, (9.0, 3.6)), "regret_narrow.svg": (2, 1, (4.6, 6.4))}

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from longterm.learners import Learner, Need, every_learner
-from longterm.theory.bounds import MEASURES
+from longterm.theory import MEASURES
 
 WORDS = dict(zip(MEASURES, ("regret", "signed", "hard", "squared", "long-term"), strict=True))
 """The measures, as the tables call them."""

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm.errors import InputError
-from longterm.pacing import (
+from longterm.money import (
     Auctions,
     DualMirrorDescent,
     FirstPricePacer,
@@ -34,7 +34,7 @@ from longterm.pacing import (
     WonOrLost,
     best_in_hindsight,
     best_return,
-    play,
+    replay_auctions,
 )
 from pacing import chosen_auctions
 
@@ -83,7 +83,7 @@ def first_price_table(
         pacers = first_price_pacers(budget, len(auctions), history, top)
         best = best_in_hindsight(auctions.values, auctions.prices, budget)
         known = best_first_price(auctions, budget, pacers["seen, by value"])
-        runs = {name: play(pacer, auctions) for name, pacer in pacers.items()}
+        runs = {name: replay_auctions(pacer, auctions) for name, pacer in pacers.items()}
         rows = {name: (float(run.value), float(run.spent)) for name, run in runs.items()}
         rows["no shading"] = unshaded(auctions, budget, pacers["seen, by value"].start)
         for name, (value, spent) in rows.items():
@@ -212,7 +212,7 @@ def return_table(
             name = "none" if budget is None else f"{budget:.0f}"
             for rule in ("joint", "guarded"):
                 pacer = ReturnOnSpend(target, T, v, p, budget=budget, rule=rule)
-                run = play(pacer, money)
+                run = replay_auctions(pacer, money)
                 slack, spent, value, bound = (
                     pacer.slack(run),
                     float(run.spent),
@@ -227,7 +227,7 @@ def return_table(
                     f"{value / max(spent, 1e-9):>8.3f}{slack.min():>13.0f}{0.0 - bound:>11.0f}"
                 )
             if budget is not None:  # a pacer that never heard of the return
-                paced = play(DualMirrorDescent.calibrated(budget, T, history), auctions)
+                paced = replay_auctions(DualMirrorDescent.calibrated(budget, T, history), auctions)
                 spent, value = float(paced.spent), float(paced.value) * worth
                 worst = float(np.cumsum(money.values * paced.won / target - paced.paid).min())
                 lines.append(
@@ -248,7 +248,7 @@ def return_table(
 
 def figure(found: dict[str, list[float]], shares: Sequence[float], slacks: dict[str, FloatArray], out: Path) -> Path:
     """Shares of hindsight by budget, and the slack of the return over time, without a budget and with one."""
-    from longterm.report.style import curve_style, publication_style, set_plain_ticks
+    from longterm.lab.report.style import curve_style, publication_style, set_plain_ticks
 
     with publication_style() as plt:
         drawing, (left, *panels) = plt.subplots(1, 3, figsize=(11, 4.2), layout="constrained")

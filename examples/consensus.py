@@ -14,13 +14,10 @@ from numpy.typing import NDArray
 
 from longterm import hindsight
 from longterm.cli import run_function
-from longterm.engines import run
-from longterm.engines.trace import Trace
+from longterm.lab.report.style import COLOURS, publication_style, save_figure
 from longterm.learners import NetworkedSaddlePoint
-from longterm.problems import consensus
-from longterm.report.style import COLOURS, publication_style, save_figure
-from longterm.sets import Box
-from longterm.streams import NoisyTargets
+from longterm.play import Trace, run
+from longterm.problems import Box, NoisyTargets, consensus
 
 FloatArray = NDArray[np.float64]
 SPREAD = 0.3

@@ -28,10 +28,9 @@ from longterm import Problem, hindsight, run
 from longterm.cli import run_function
 from longterm.data import load_elec2, load_sample
 from longterm.errors import DataError
+from longterm.lab.report.style import publication_style, save_figure
 from longterm.learners import HedgedCuts, Learner, PenalisedFTRL, ProjectedOGD, Restarted, TrackedPenalty
-from longterm.problems import budgeted_logistic
-from longterm.report.style import publication_style, save_figure
-from longterm.streams import Replay
+from longterm.problems import Replay, budgeted_logistic
 
 DAY = 48
 PERIOD = 28 * DAY

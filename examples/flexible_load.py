@@ -30,11 +30,9 @@ from numpy.typing import NDArray
 
 from longterm import Problem, observe
 from longterm.cli import run_function
-from longterm.constraints import CustomConstraint
+from longterm.lab.report.style import COLOURS, publication_style, save_figure
 from longterm.learners import AOGD, DriftPlusPenalty, HedgedCuts, HintedCuts, LastGradient, Learner, NoHint
-from longterm.losses import CustomLoss
-from longterm.report.style import COLOURS, publication_style, save_figure
-from longterm.sets import Simplex
+from longterm.problems import CustomConstraint, CustomLoss, Simplex
 
 FloatArray = NDArray[np.float64]
 FILE, HOURS = "citylearn-2022.csv.gz", 24

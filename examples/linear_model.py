@@ -26,8 +26,8 @@ from sklearn.linear_model import SGDClassifier
 
 from longterm.data import Labelled, load, load_sample
 from longterm.errors import DataError
+from longterm.lab.report.style import publication_style, set_plain_ticks
 from longterm.linear_model import BudgetLinearLearner
-from longterm.report.style import publication_style, set_plain_ticks
 
 BLOCK = 100
 GRID: tuple[float, ...] = tuple(10.0 ** (k / 4) for k in range(-24, -3))

@@ -30,7 +30,8 @@ from numpy.typing import NDArray
 
 from longterm.cli import run_function
 from longterm.errors import InputError
-from longterm.pacing import (
+from longterm.lab.report.style import publication_style, save_figure, set_plain_ticks
+from longterm.money import (
     Auctions,
     BestAllocation,
     DualMirrorDescent,
@@ -39,10 +40,9 @@ from longterm.pacing import (
     PlannedMirrorDescent,
     PriceHistory,
     best_in_hindsight,
-    play,
+    replay_auctions,
     synthetic_auctions,
 )
-from longterm.report.style import publication_style, save_figure, set_plain_ticks
 from pacing_baselines import PriceMixture, ProportionalController, tuned_controller
 
 LOG = "ipinyou_2997_test.theta.txt.gz"
@@ -199,7 +199,7 @@ def study(
         if name in FROM_A_TRUSTED_START and trust is not None:
             make = partial(make, trust=trust)
         report(f"playing {len(auctions):,} auctions × {len(budgets)} budgets: {title}")
-        runs[name] = play(make(budgets, len(auctions), history), auctions)
+        runs[name] = replay_auctions(make(budgets, len(auctions), history), auctions)
     return PacingStudy(
         auctions,
         budgets,
@@ -239,7 +239,7 @@ def floor_table(auctions: Auctions, history: PriceHistory, worth: float, shares:
     budget = float(np.floor(cap * auctions.total_price))
     floors = np.floor(np.asarray(shares) * auctions.total_price)
     pacer = DualMirrorDescent.calibrated(budget, len(money), past, mirror="euclidean", floor=floors, cost_weight=1.0)
-    run = play(pacer, money)
+    run = replay_auctions(pacer, money)
     lines = [
         f"{'floor':>10}{'spent':>12}{'missed by':>11}{'profit':>12}{'best':>12}{'last price':>12}{'its price':>11}"
     ]

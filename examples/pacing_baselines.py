@@ -13,12 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from longterm import AOGD, Problem, observe
-from longterm.constraints import VaryingAffine
-from longterm.decisions.budgets import Ledger
 from longterm.errors import InputError
-from longterm.losses import Linear
-from longterm.pacing import Outcome, Pacer, PriceHistory, play
-from longterm.sets import Simplex
+from longterm.money import Outcome, Pacer, PriceHistory, replay_auctions
+from longterm.money.budgets import Ledger
+from longterm.problems import Linear, Simplex, VaryingAffine
 
 SMALLEST_FACTOR, LARGEST_FACTOR = 0.1, 10.0
 GAINS = (10.0, 20.0, 30.0, 50.0, 100.0, 200.0)
@@ -116,7 +114,7 @@ def tuned_controller(
     )
     score = np.zeros((len(gains), len(wanted)))
     for day in range(days):
-        score = score + np.log(play(grid, history.draw(horizon, seed + day)).value)
+        score = score + np.log(replay_auctions(grid, history.draw(horizon, seed + day)).value)
     best = np.asarray(gains)[score.argmax(axis=0)]
     return ProportionalController.calibrated(wanted, horizon, history, gain=best, adjustments=adjustments)
 

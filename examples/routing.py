@@ -21,7 +21,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longterm.decisions import (
+from longterm.errors import InputError
+from longterm.lab.experiments.jobs import single_threaded
+from longterm.money import (
     EXP3IX,
     Budget,
     Chooser,
@@ -35,10 +37,8 @@ from longterm.decisions import (
     ThompsonSampling,
     WordHash,
     best_choices,
-    play,
+    replay_outcomes,
 )
-from longterm.errors import InputError
-from longterm.experiments.jobs import single_threaded
 
 EXPLANATION = """\
 A table has a prompt and a score in [0, 1] for each model. Requests come in some order; one model answers each; only
@@ -244,7 +244,7 @@ def run(prompts: Prompts, method: str, share: float, kind: str, seed: int) -> Re
 
     made.act = timed  # type: ignore[method-assign]
     labelled = {"labelled": LABELLED, "full": len(table)}.get(method, 0)
-    done = play(made, table, labelled=labelled, max_delay=LATE if method == "late" else 0, seed=seed)
+    done = replay_outcomes(made, table, labelled=labelled, max_delay=LATE if method == "late" else 0, seed=seed)
     spent = float(np.sum(done.counted))
     assert np.all(made.spent <= budget.limit)
     return Result(
@@ -352,7 +352,7 @@ def scores_of(results: list[Result], method: str, share: float) -> NDArray[Any]:
 
 def figure(prompts: Prompts, results: list[Result], shares: Sequence[float], methods: Sequence[str], out: Path) -> Path:
     """Quality against money for each method, and the price over time."""
-    from longterm.report.style import curve_style, publication_style, set_plain_ticks
+    from longterm.lab.report.style import curve_style, publication_style, set_plain_ticks
 
     with publication_style() as plt:
         drawing, (left, right) = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained")

@@ -16,11 +16,12 @@ PINS = Path(__file__).parents[1] / "constraints.txt"
 IMPORT_EVERYTHING_OF_THE_CORE = """
 import importlib, pkgutil, sys
 allowed = {"longterm", "numpy", "scipy", "array_api_compat"}
-of_extras = ("longterm.experiments", "longterm.engines.compiled", "longterm.autodiff", "longterm.service.fleet_jax")
-of_extras += ("longterm.engines.device_", "longterm.__main__", "longterm.cli", "longterm.report")
-of_extras += ("longterm.linear_model", "longterm.compat.litellm_router", "longterm.pacing.compiled")
+of_extras = ("longterm.lab.", "longterm.play.engines.compiled", "longterm.problems.autodiff")
+of_extras += ("longterm.play.fleet.jax_rows",)
+of_extras += ("longterm.play.engines.device_", "longterm.__main__", "longterm.cli")
+of_extras += ("longterm.linear_model", "longterm.compat.litellm_router", "longterm.money.pacing.compiled")
 of_extras += ("longterm.compat.",)
-of_extras += ("longterm._numba", "longterm.server.")
+of_extras += ("longterm._base.compiling", "longterm.server.")
 
 class OnlyAllowed:
     def find_spec(self, name, path=None, target=None):
@@ -37,7 +38,7 @@ for module in pkgutil.walk_packages(longterm.__path__, "longterm."):
 import numpy as np
 from longterm.problems import doubly_stochastic
 problem = doubly_stochastic(2)
-from longterm.streams import RandomPermutations
+from longterm.problems import RandomPermutations
 longterm.run(problem, longterm.AOGD.for_problem(problem), RandomPermutations(2), 10)
 print(sorted({name.partition(".")[0] for name in sys.modules} - set(sys.stdlib_module_names) - {"__main__"}))
 """

@@ -10,10 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from longterm import AOGD, Problem, compare, hindsight
-from longterm.autodiff import constraint_from_jax, loss_from_jax
 from longterm.learners import AdaGradAOGD, QuadraticPenaltyOGD
-from longterm.sets import Box
-from longterm.streams import Replay
+from longterm.problems import Box, Replay
+from longterm.problems.autodiff import constraint_from_jax, loss_from_jax
 
 box = Box.cube(3, 0.0, 1.0)
 costs = np.random.default_rng(0).uniform(0.5, 1.5, (500, 3))

@@ -15,9 +15,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from longterm.data import load_table
-from longterm.experiments import Backend, run_experiment, spec_of
+from longterm.lab import Backend, run_experiment, spec_of, write_page
 from longterm.linear_model import BudgetLinearLearner
-from longterm.report import write_page
 
 folder = Path(tempfile.mkdtemp())
 rng, plans = np.random.default_rng(0), ["basic", "pro", "team"]

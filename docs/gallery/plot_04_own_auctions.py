@@ -12,7 +12,14 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-from longterm.pacing import Auctions, DualMirrorDescent, PriceHistory, best_in_hindsight, play, synthetic_auctions
+from longterm.money import (
+    Auctions,
+    DualMirrorDescent,
+    PriceHistory,
+    best_in_hindsight,
+    replay_auctions,
+    synthetic_auctions,
+)
 
 log = Path(tempfile.mkdtemp()) / "log.csv"
 made = synthetic_auctions(5_000, seed=0)
@@ -23,7 +30,7 @@ auctions = Auctions.from_csv(log, values="pCTR", prices="market price")
 morning, day = auctions[:1_000], auctions[1_000:]
 budget = 0.1 * day.total_price
 pacer = DualMirrorDescent.calibrated(budget, len(day), PriceHistory.of(morning))
-run = play(pacer, day)
+run = replay_auctions(pacer, day)
 best = best_in_hindsight(day.values, day.prices, budget)
 print(day, run, sep="\n")
 print(f"spent {run.spent / budget:.1%} of the budget, won {run.value / best.objective:.1%} of the best")

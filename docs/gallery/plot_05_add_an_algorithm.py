@@ -14,11 +14,11 @@ from typing import NamedTuple
 import matplotlib.pyplot as plt
 
 from longterm import Learner
-from longterm.experiments import Backend
-from longterm.experiments.arena import Preference, arena_of, league, run_arena
-from longterm.experiments.catalogue import learners
-from longterm.experiments.entries import LearnerEntry
-from longterm.sets import Set
+from longterm.catalogue.entries import LearnerEntry
+from longterm.catalogue.lookup import learners
+from longterm.lab import Backend
+from longterm.lab.arena import Preference, arena_of, league, run_arena
+from longterm.problems import Set
 
 
 class State(NamedTuple):

@@ -6,11 +6,8 @@ Assumes the core alone. ‖x‖₁ ≤ 1 while costs come in: `PenalisedFTRL` ho
 """
 
 from longterm import AOGD, Problem, compare, hindsight
-from longterm.constraints import L1Budget
 from longterm.learners import PenalisedFTRL
-from longterm.losses import Linear
-from longterm.sets import Ball
-from longterm.streams import RandomCosts
+from longterm.problems import Ball, L1Budget, Linear, RandomCosts
 
 problem = Problem(Ball(5), Linear(5), L1Budget(5, budget=0.5))
 learners = {"penalised FTRL": PenalisedFTRL.for_problem(problem), "A-OGD": AOGD.for_problem(problem)}

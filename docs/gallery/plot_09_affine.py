@@ -7,8 +7,7 @@ Assumes the core alone, and matplotlib for the figure. `AFTRL` and `ProximalAOGD
 
 from longterm import compare, hindsight
 from longterm.learners import AFTRL, ProximalAOGD, YuNeely
-from longterm.problems import two_dimensional
-from longterm.streams import RandomCosts
+from longterm.problems import RandomCosts, two_dimensional
 
 problem = two_dimensional()
 learners = {

@@ -9,8 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from longterm import AOGD, Fleet, observe, run
-from longterm.problems import doubly_stochastic
-from longterm.streams import RandomPermutations
+from longterm.problems import RandomPermutations, doubly_stochastic
 
 problem = doubly_stochastic(4)
 grid = AOGD.for_problem(problem, beta=np.array([0.5, 2 / 3, 0.75]))

@@ -9,8 +9,7 @@ import tempfile
 from pathlib import Path
 
 from longterm import AOGD, Trace, run
-from longterm.problems import doubly_stochastic
-from longterm.streams import RandomPermutations
+from longterm.problems import RandomPermutations, doubly_stochastic
 
 problem = doubly_stochastic(4)
 learner = AOGD.for_problem(problem)

@@ -9,7 +9,7 @@ the model that was asked is scored. The budget is never overspent.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from longterm.decisions import (
+from longterm.money import (
     Budget,
     Chooser,
     EntropicDual,
@@ -18,7 +18,7 @@ from longterm.decisions import (
     PrimalDual,
     ThompsonSampling,
     best_choices,
-    play,
+    replay_outcomes,
 )
 
 rng = np.random.default_rng(0)
@@ -31,7 +31,7 @@ budget = Budget(limit=0.3 * 0.9 * 2000, largest=0.9, above_cheapest=True)  # a t
 
 def run(primal):
     rule = PrimalDual(primal, EntropicDual(start=0.3, step=0.02), budget, horizon=2000, replan=True)
-    return play(Chooser(rule, seed=1), table)
+    return replay_outcomes(Chooser(rule, seed=1), table)
 
 
 learned, mixed = run(ThompsonSampling(actions=2, features=2, exploration=1.0)), run(FixedMixture((0.7, 0.3)))

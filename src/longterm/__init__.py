@@ -8,40 +8,33 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from longterm.engines.comparison import Comparison
-    from longterm.engines.loop import compare, run
-    from longterm.engines.trace import Trace
     from longterm.errors import InputError, LongtermError
     from longterm.learners import AOGD, Feedback, HedgedCuts, Learner, observe
-    from longterm.problems import Problem
-    from longterm.service import Fleet, Ledger, LiveLearner, Token
-    from longterm.theory import Constants, Counterexample, SlaterPoint, challenge, find_slater_point
+    from longterm.money import Ledger
+    from longterm.play import Fleet, LiveLearner
+    from longterm.play.engines.comparison import Comparison
+    from longterm.play.engines.loop import compare, run
+    from longterm.play.engines.trace import Trace
+    from longterm.problems import Constants, Counterexample, Problem, SlaterPoint, challenge, find_slater_point
+    from longterm.storage import Token
 
 __version__ = "0.1.0"
 
 _SUBPACKAGES = (
-    "autodiff",
     "calibration",
+    "catalogue",
     "compat",
-    "constraints",
     "data",
-    "decisions",
-    "engines",
     "errors",
-    "experiments",
     "hindsight",
+    "lab",
     "learners",
     "linear_model",
-    "losses",
-    "pacing",
+    "money",
+    "play",
     "problems",
-    "projections",
-    "report",
     "server",
-    "service",
-    "sets",
     "storage",
-    "streams",
     "testing",
     "theory",
 )
@@ -74,26 +67,26 @@ __all__ = [
 
 _EXPORTS = {
     "AOGD": "learners",
-    "Comparison": "engines",
-    "Constants": "theory",
-    "Counterexample": "theory",
+    "Comparison": "play",
+    "Constants": "problems",
+    "Counterexample": "problems",
     "Feedback": "learners",
-    "Fleet": "service",
+    "Fleet": "play",
     "HedgedCuts": "learners",
     "InputError": "errors",
     "Learner": "learners",
-    "Ledger": "service",
-    "LiveLearner": "service",
+    "Ledger": "money",
+    "LiveLearner": "play",
     "LongtermError": "errors",
     "Problem": "problems",
-    "SlaterPoint": "theory",
-    "Token": "service",
-    "Trace": "engines",
-    "challenge": "theory",
-    "compare": "engines",
-    "find_slater_point": "theory",
+    "SlaterPoint": "problems",
+    "Token": "storage",
+    "Trace": "play",
+    "challenge": "problems",
+    "compare": "play",
+    "find_slater_point": "problems",
     "observe": "learners",
-    "run": "engines",
+    "run": "play",
 }
 
 

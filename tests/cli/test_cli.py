@@ -7,8 +7,8 @@ import shlex
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -35,8 +35,8 @@ def _here(tmp_path, monkeypatch):
 def reports(monkeypatch):
     """Replace figures and pages, which have their own tests, by a list of the calls."""
     asked = []
-    fake = ModuleType("longterm.report")
-    fake.write_figures = lambda result, folder: asked.append((result.name, Path(folder))) or []
+    room = vars(import_module("longterm.lab"))
+    write_figures = lambda result, folder: asked.append((result.name, Path(folder))) or []  # noqa: E731
 
     def write_page(results, path, title, command):
         words = shlex.split(command)
@@ -45,8 +45,8 @@ def reports(monkeypatch):
         asked.append((title, [r.name for r in results], path))
         return path
 
-    fake.write_page = write_page
-    monkeypatch.setitem(sys.modules, "longterm.report", fake)
+    monkeypatch.setitem(room, "write_figures", write_figures)
+    monkeypatch.setitem(room, "write_page", write_page)
     return asked
 
 
@@ -76,7 +76,7 @@ def test_each_experiment_runs_the_curves_that_it_has(reports):
 
 @pytest.mark.slow
 def test_a_page_that_cannot_be_written_is_an_error(capsys, monkeypatch):
-    monkeypatch.setattr("longterm.report.write_figures", lambda *of: [])
+    monkeypatch.setattr("longterm.lab.write_figures", lambda *of: [])
     Path("plain").touch()
     assert main([*OWN, "--out", "mine", "--no-report"]) == 0
     assert main(["report", "mine", "--out", "plain/report.html"]) == 2
@@ -186,7 +186,7 @@ def test_the_list_of_commands_imports_none_of_them():
     code = (
         "import sys; from longterm.cli import parse; from contextlib import suppress\n"
         "with suppress(SystemExit): parse(['--help'])\n"
-        "print(sorted({'tyro', 'rich', 'cvxpy', 'pandas', 'longterm.experiments'} & set(sys.modules)))"
+        "print(sorted({'tyro', 'rich', 'cvxpy', 'pandas', 'longterm.lab.experiments'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 from longterm import __version__, problems
+from longterm.catalogue import scenarios
 from longterm.cli import main
 from longterm.data import from_frame, load_mapped, load_table
 from longterm.errors import DataError, InputError
-from longterm.experiments import load_result
-from longterm.pacing import Auctions, best_in_hindsight, synthetic_auctions
-from longterm.problems import scenarios
+from longterm.lab import load_result
+from longterm.money import Auctions, best_in_hindsight, synthetic_auctions
 
 MINE = '''
 from longterm import AOGD

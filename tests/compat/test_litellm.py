@@ -9,7 +9,7 @@ import pytest
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # no look at the network for prices
 
 from longterm import InputError
-from longterm.decisions import Budget, Chooser, EntropicDual, PrimalDual, ThompsonSampling, WordHash
+from longterm.money import Budget, Chooser, EntropicDual, PrimalDual, ThompsonSampling, WordHash
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # LiteLLM's own
 

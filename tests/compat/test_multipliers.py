@@ -5,7 +5,7 @@ import pytest
 
 from longterm.compat import multipliers as rules
 from longterm.errors import InputError
-from longterm.learners.multiplier import Multiplier
+from longterm.learners.ftrl.multiplier import Multiplier
 
 RULES = [
     rules.Adaptive(),

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from longterm import InputError, data
+from longterm.catalogue import scenarios
 from longterm.data import DataError, cache, load, load_adult, load_elec2, load_sample, locations, published, registry
-from longterm.problems import scenarios
 
 TEXT = b"2 1:0.5 3:2\n1 2:1\n2 3:4\n"
 TINY = registry.DataSet(

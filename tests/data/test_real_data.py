@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from longterm import AOGD, hindsight, run
+from longterm.catalogue import scenarios
 from longterm.data import DATA_SETS, load, load_adult, load_elec2, load_sample
 from longterm.data.rows import HIGHEST, LOWEST
 from longterm.hindsight import choose_budget
-from longterm.problems import budgeted_logistic, scenarios
-from longterm.streams import ResampledRows
+from longterm.problems import ResampledRows, budgeted_logistic
 from longterm.theory import theorem_1
 
 REAL = Path(os.environ.get("LONGTERM_DATA", "nowhere"))
@@ -164,9 +164,9 @@ def test_figures_3_and_4_on_covtype(tmp_path):
 def _figures_3_and_4(name, folder, sequences):
     pytest.importorskip("joblib", reason="experiments need the extra `experiments`")
     pytest.importorskip("jax", reason="the reference engine would take minutes")
-    from longterm.experiments import Backend, run_experiment
-    from longterm.experiments.paper import Options, paper_spec
-    from longterm.experiments.paper_remarks import with_paper_remarks
+    from longterm.lab import Backend, run_experiment
+    from longterm.lab.experiments.paper import Options, paper_spec
+    from longterm.lab.experiments.paper_remarks import with_paper_remarks
 
     learners = ("convex-a-ogd", "convex-ogd")
     spec = paper_spec(name, Options(sequences=sequences, learners=learners))

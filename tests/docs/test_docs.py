@@ -10,7 +10,7 @@ import pytest
 
 import longterm
 from longterm import learners
-from longterm.problems import scenarios
+from longterm.catalogue import scenarios
 
 ROOT = Path(__file__).parents[2]
 WRITTEN = sorted(

@@ -8,8 +8,7 @@ import pytest
 from browser import chromium, open_at, requested
 from longterm import AOGD, HedgedCuts, hindsight, run
 from longterm.learners import MahdaviOGD
-from longterm.problems import two_dimensional
-from longterm.streams import Replay
+from longterm.problems import Replay, two_dimensional
 from longterm.theory import theorem_1, theorem_1_as_printed
 
 PAGE = Path(__file__).parents[2] / "docs" / "_static" / "play" / "index.html"

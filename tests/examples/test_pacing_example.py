@@ -12,7 +12,7 @@ pytest.importorskip("tyro", reason="examples need the extra `experiments`")
 
 from longterm import InputError
 from longterm.cli import run_function
-from longterm.pacing import DualMirrorDescent, PlannedMirrorDescent, best_in_hindsight, play
+from longterm.money import DualMirrorDescent, PlannedMirrorDescent, best_in_hindsight, replay_auctions
 from pacing import LOG, find_data, load_auctions, load_history, pacing
 from pacing_baselines import tuned_controller
 
@@ -126,9 +126,9 @@ def test_the_real_log_is_the_one_we_mean(real):
 def test_the_judged_figures_on_the_real_log(real):
     log, history = real
     budgets = np.floor(log.total_price / np.array([2, 4, 8, 16, 32]))
-    theirs = play(tuned_controller(budgets, len(log), history), log)
-    planned = play(PlannedMirrorDescent.calibrated(budgets, len(log), history), log)
-    even = play(DualMirrorDescent.calibrated(budgets, len(log), history), log)
+    theirs = replay_auctions(tuned_controller(budgets, len(log), history), log)
+    planned = replay_auctions(PlannedMirrorDescent.calibrated(budgets, len(log), history), log)
+    even = replay_auctions(DualMirrorDescent.calibrated(budgets, len(log), history), log)
     for ours in (planned, even):
         assert np.all(ours.spent <= budgets)
         assert np.all(ours.spent >= 0.95 * budgets)
@@ -136,7 +136,7 @@ def test_the_judged_figures_on_the_real_log(real):
         assert ours.clicks.sum() >= theirs.clicks.sum()
     assert np.all(planned.value >= 1.002 * theirs.value)
     for days in (0.5, 2.0):  # not a number that had to be tuned
-        other = play(PlannedMirrorDescent.calibrated(budgets, len(log), history, history_days=days), log)
+        other = replay_auctions(PlannedMirrorDescent.calibrated(budgets, len(log), history, history_days=days), log)
         assert np.all(other.value >= 1.001 * theirs.value)
     # The even plan is nearly the controller's rule: level at each budget up to 0.03 %.
     assert np.all(even.value >= 0.9997 * theirs.value)

@@ -9,12 +9,27 @@ from hypothesis import strategies as st
 
 from exact_sums import exact_theorem_1
 from longterm import AOGD, InputError, Problem, hindsight, run
-from longterm.constraints import Affine, CustomConstraint, ElasticNetBudget, L2Budget, Scaled, Stack, VaryingAffine
 from longterm.hindsight import EveryRound, InExpectation, OnAverage
 from longterm.hindsight.closed_forms import minimise_linear
-from longterm.losses import Hinge, Linear, SquaredDistance
-from longterm.sets import Ball, Box, Product, Simplex
-from longterm.streams import RandomCosts, Replay, ResampledRows
+from longterm.problems import (
+    Affine,
+    Ball,
+    Box,
+    CustomConstraint,
+    ElasticNetBudget,
+    Hinge,
+    L2Budget,
+    Linear,
+    Product,
+    RandomCosts,
+    Replay,
+    ResampledRows,
+    Scaled,
+    Simplex,
+    SquaredDistance,
+    Stack,
+    VaryingAffine,
+)
 
 BENCHMARKS = {"every round": EveryRound(), "on average": OnAverage()}
 SETS = {"box": Box.cube(4, -1.0, 1.0), "simplex": Simplex(4), "product": Product([Simplex(2), Box.cube(2, -1.0, 1.0)])}

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 
 from longterm import AOGD, InputError, Problem, hindsight, run
-from longterm.constraints import ElasticNetBudget
 from longterm.errors import LongtermError
 from longterm.hindsight import (
     choose_budget,
@@ -20,9 +19,7 @@ from longterm.hindsight import (
     proximal_newton,
     support_of_elastic_net,
 )
-from longterm.problems import budgeted_logistic
-from longterm.sets import Ball
-from longterm.streams import Replay, ResampledRows
+from longterm.problems import Ball, ElasticNetBudget, Replay, ResampledRows, budgeted_logistic
 
 
 def table(n: int = 300, d: int = 8, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -6,13 +6,23 @@ import pytest
 from scipy.optimize import minimize
 
 from longterm import AOGD, InputError, Problem, hindsight, run
-from longterm.constraints import Affine, L2Budget, Stack
-from longterm.engines import Comparison
 from longterm.errors import StreamEndedError
-from longterm.losses import CustomLoss, Linear, SquaredDistance
-from longterm.problems import doubly_stochastic, two_dimensional
-from longterm.sets import Ball
-from longterm.streams import FromIterable, RandomCosts, RandomPermutations, Replay
+from longterm.play import Comparison
+from longterm.problems import (
+    Affine,
+    Ball,
+    CustomLoss,
+    FromIterable,
+    L2Budget,
+    Linear,
+    RandomCosts,
+    RandomPermutations,
+    Replay,
+    SquaredDistance,
+    Stack,
+    doubly_stochastic,
+    two_dimensional,
+)
 
 
 def test_the_mean_of_permutations_is_the_best_matrix():

@@ -6,12 +6,9 @@ import numpy as np
 import pytest
 
 from longterm import InputError, Problem, hindsight, run
-from longterm.constraints import Affine, L2Budget, VaryingAffine
+from longterm.catalogue import scenarios
 from longterm.learners import HedgedCuts, LatestCut
-from longterm.losses import Linear, SquaredDistance
-from longterm.problems import scenarios
-from longterm.sets import Ball, Box
-from longterm.streams import Replay
+from longterm.problems import Affine, Ball, Box, L2Budget, Linear, Replay, SquaredDistance, VaryingAffine
 
 pytest.importorskip("cvxpy", reason="the best path needs cvxpy")
 

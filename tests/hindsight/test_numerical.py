@@ -7,12 +7,34 @@ from hypothesis import strategies as st
 
 from hypothesis_settings import examples
 from longterm import InputError, Problem, hindsight
-from longterm.constraints import Affine, CustomConstraint, ElasticNetBudget, L1Budget, L2Budget, Stack
 from longterm.hindsight.search import Search
-from longterm.losses import Absolute, CustomLoss, Hinge, LeastSquares, Linear, Logistic, SquaredDistance
-from longterm.problems import covariance, two_dimensional
-from longterm.sets import Ball, Box, Product, RowStochastic, Set, Simplex
-from longterm.streams import Block, PairwiseSigns, Replay, ResampledRows
+from longterm.problems import (
+    Absolute,
+    Affine,
+    Ball,
+    Block,
+    Box,
+    CustomConstraint,
+    CustomLoss,
+    ElasticNetBudget,
+    Hinge,
+    L1Budget,
+    L2Budget,
+    LeastSquares,
+    Linear,
+    Logistic,
+    PairwiseSigns,
+    Product,
+    Replay,
+    ResampledRows,
+    RowStochastic,
+    Set,
+    Simplex,
+    SquaredDistance,
+    Stack,
+    covariance,
+    two_dimensional,
+)
 from zoo import problems
 
 
@@ -117,7 +139,7 @@ def test_a_loss_from_jax_agrees_with_the_closed_form():
     pytest.importorskip("jax")
     from jax import numpy as jnp
 
-    from longterm.autodiff import constraint_from_jax, loss_from_jax
+    from longterm.problems.autodiff import constraint_from_jax, loss_from_jax
 
     over = Ball(2)
     loss = loss_from_jax(

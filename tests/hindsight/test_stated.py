@@ -4,14 +4,32 @@ import numpy as np
 import pytest
 
 from longterm import InputError, Problem, hindsight
-from longterm.constraints import Affine, L1Budget, L2Budget, Stack
 from longterm.data import load_sample
 from longterm.hindsight import certified_gap, state_loss
-from longterm.losses import Absolute, CustomLoss, Hinge, LeastSquares, Linear, SquaredDistance
-from longterm.problems import budgeted_logistic, covariance, doubly_stochastic
-from longterm.projections import project_onto_doubly_stochastic
-from longterm.sets import Ball, Box, Simplex
-from longterm.streams import PairwiseSigns, RandomCosts, RandomPermutations, Replay, ResampledRows
+from longterm.problems import (
+    Absolute,
+    Affine,
+    Ball,
+    Box,
+    CustomLoss,
+    Hinge,
+    L1Budget,
+    L2Budget,
+    LeastSquares,
+    Linear,
+    PairwiseSigns,
+    RandomCosts,
+    RandomPermutations,
+    Replay,
+    ResampledRows,
+    Simplex,
+    SquaredDistance,
+    Stack,
+    budgeted_logistic,
+    covariance,
+    doubly_stochastic,
+    project_onto_doubly_stochastic,
+)
 from zoo import problems
 
 STATED = {

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
 from longterm import AOGD, Feedback, Fleet, InputError, Problem, observe, run
-from longterm.constraints import Affine, CustomConstraint, ElasticNetBudget, L1Budget, Smooth
 from longterm.learners import (
     AFTRL,
     AdaptiveAFTRL,
@@ -17,10 +16,21 @@ from longterm.learners import (
     ProximalAOGD,
     StronglyConvexScale,
 )
-from longterm.losses import Linear, SquaredDistance
-from longterm.problems import budgeted_logistic, two_dimensional
-from longterm.sets import Ball, Box
-from longterm.streams import Replay, ResampledRows
+from longterm.problems import (
+    Affine,
+    Ball,
+    Box,
+    CustomConstraint,
+    ElasticNetBudget,
+    L1Budget,
+    Linear,
+    Replay,
+    ResampledRows,
+    Smooth,
+    SquaredDistance,
+    budgeted_logistic,
+    two_dimensional,
+)
 from opponents import KINDS, best_in_box, play_linear
 
 UP, RIGHT = np.array([0.0, 1.0]), np.array([1.0, 0.0])

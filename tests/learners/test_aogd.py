@@ -5,12 +5,8 @@ import numpy as np
 import pytest
 
 from longterm import AOGD, InputError, observe, run
-from longterm.constraints import Affine, Maximum
-from longterm.learners.feedback import Feedback
-from longterm.losses import Linear
-from longterm.problems import Problem, two_dimensional
-from longterm.sets import Ball, Box, RowStochastic
-from longterm.streams import Replay
+from longterm.learners.interface.feedback import Feedback
+from longterm.problems import Affine, Ball, Box, Linear, Maximum, Problem, Replay, RowStochastic, two_dimensional
 from longterm.theory.schedules import ConvexSchedule
 
 

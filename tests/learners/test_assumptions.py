@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from longterm import AOGD, InputError, LiveLearner, Problem, learners, run
-from longterm.constraints import Affine, ElasticNetBudget
 from longterm.learners import (
     DecayingMarginAOGD,
     DoublingRestarts,
@@ -17,9 +16,7 @@ from longterm.learners import (
     NoViolationAOGD,
     Restarted,
 )
-from longterm.losses import Linear, SquaredDistance
-from longterm.sets import Ball
-from longterm.streams import RandomCosts, Replay
+from longterm.problems import Affine, Ball, ElasticNetBudget, Linear, RandomCosts, Replay, SquaredDistance
 from longterm.theory.paper import lemma_5
 
 BUDGET = ElasticNetBudget(3, budget=1.0)  # it has a prox, a projection and an interior: whoever can play, can play it

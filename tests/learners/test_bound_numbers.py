@@ -4,18 +4,8 @@ import numpy as np
 import pytest
 
 from longterm import Problem
-from longterm.constraints import Affine
-from longterm.learners import (
-    LEWA,
-    DiagonalAdaGradAOGD,
-    MirrorProx,
-    OneProjectionSGD,
-    ProximalAOGD,
-    TwoPointBandit,
-)
-from longterm.losses import Linear
-from longterm.problems import doubly_stochastic, two_dimensional
-from longterm.sets import Box, Simplex
+from longterm.learners import LEWA, DiagonalAdaGradAOGD, MirrorProx, OneProjectionSGD, ProximalAOGD, TwoPointBandit
+from longterm.problems import Affine, Box, Linear, Simplex, doubly_stochastic, two_dimensional
 
 DISC, MATRICES = two_dimensional(), doubly_stochastic(8)
 BOX = Problem(Box.cube(2, -1.0, 1.0), Linear(2), Affine([[-0.5, -0.5]], [0.25]))

@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longterm import AOGD, InputError, Problem, SlaterPoint
-from longterm.constraints import Affine, ElasticNetBudget
 from longterm.learners import (
     FTRL,
     ConstantMargin,
@@ -19,8 +18,7 @@ from longterm.learners import (
     ScaleMixture,
     Tightened,
 )
-from longterm.losses import Linear
-from longterm.sets import Box
+from longterm.problems import Affine, Box, ElasticNetBudget, Linear
 from longterm.theory.schedules import ConstantSchedule, ConvexSchedule
 from opponents import KINDS, best_in_box, play_linear
 

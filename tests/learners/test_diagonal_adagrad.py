@@ -6,12 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longterm import AOGD, InputError, Problem, observe, run
-from longterm.constraints import Affine, VaryingAffine
 from longterm.learners import DiagonalAdaGradAOGD, Multiplier
-from longterm.losses import Linear
-from longterm.problems import two_dimensional
-from longterm.sets import Box
-from longterm.streams import Replay, SwitchingCosts
+from longterm.problems import Affine, Box, Linear, Replay, SwitchingCosts, VaryingAffine, two_dimensional
 from opponents import KINDS, best_in_box, play_linear
 
 seeds, horizons, betas = st.integers(0, 10**6), st.integers(1, 150), st.floats(0.05, 0.95)

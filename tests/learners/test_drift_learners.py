@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from hypothesis_settings import examples
 from longterm import InputError, Problem, observe, run
-from longterm.constraints import Affine, L1Budget, L2Budget, VaryingAffine
 from longterm.learners import (
     Ader,
     HedgedRestarts,
@@ -24,11 +23,19 @@ from longterm.learners import (
     StronglyAdaptive,
     TrackedPenalty,
 )
-from longterm.learners.tracker import mixture
-from longterm.losses import Linear
-from longterm.problems import doubly_stochastic
-from longterm.sets import Ball, Box, Set
-from longterm.streams import Replay
+from longterm.learners.tracking.tracker import mixture
+from longterm.problems import (
+    Affine,
+    Ball,
+    Box,
+    L1Budget,
+    L2Budget,
+    Linear,
+    Replay,
+    Set,
+    VaryingAffine,
+    doubly_stochastic,
+)
 
 INTERVAL = Box([-1.0], [1.0])
 T = 160

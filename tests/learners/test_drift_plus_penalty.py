@@ -6,12 +6,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longterm import AOGD, InputError, Problem, observe, run
-from longterm.constraints import Affine, L2Budget, VaryingAffine
 from longterm.learners import DriftPlusPenalty, YuLeeLee
-from longterm.losses import Linear
-from longterm.problems import doubly_stochastic, two_dimensional
-from longterm.sets import Ball, Box
-from longterm.streams import RandomCosts, RandomPermutations, Replay, SwitchingCosts
+from longterm.problems import (
+    Affine,
+    Ball,
+    Box,
+    L2Budget,
+    Linear,
+    RandomCosts,
+    RandomPermutations,
+    Replay,
+    SwitchingCosts,
+    VaryingAffine,
+    doubly_stochastic,
+    two_dimensional,
+)
 from opponents import KINDS, best_in_box, cut_problem, play_cut, play_linear, slope
 
 seeds = st.integers(0, 10**6)

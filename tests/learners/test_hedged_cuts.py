@@ -11,15 +11,29 @@ from hypothesis import strategies as st
 
 from hypothesis_settings import examples
 from longterm import InputError, Problem, observe, run
-from longterm.constraints import Affine, Constraint, L1Budget, L2Budget, Stack, VaryingAffine
+from longterm.catalogue.scenarios import switching_constraints
 from longterm.learners import HedgedCuts
-from longterm.learners.cuts import PARALLEL, cut_by_rows, remember
-from longterm.learners.meta import AdaHedge, AdaptMLProd
-from longterm.losses import Linear, SquaredDistance
-from longterm.problems import doubly_stochastic, two_dimensional
-from longterm.problems.scenarios import switching_constraints
-from longterm.sets import Ball, Box, Set, Simplex
-from longterm.streams import RandomCosts, RandomPermutations, Replay
+from longterm.learners.cuts.cuts import PARALLEL, cut_by_rows, remember
+from longterm.learners.cuts.meta import AdaHedge, AdaptMLProd
+from longterm.problems import (
+    Affine,
+    Ball,
+    Box,
+    Constraint,
+    L1Budget,
+    L2Budget,
+    Linear,
+    RandomCosts,
+    RandomPermutations,
+    Replay,
+    Set,
+    Simplex,
+    SquaredDistance,
+    Stack,
+    VaryingAffine,
+    doubly_stochastic,
+    two_dimensional,
+)
 
 INTERVAL = Box([-1.0], [1.0])
 

@@ -12,13 +12,9 @@ from hypothesis import strategies as st
 
 from hypothesis_settings import examples
 from longterm import InputError, LiveLearner, Problem, hindsight, observe, run
-from longterm.constraints import Affine, L2Budget, VaryingAffine
 from longterm.learners import HedgedCuts, HintedCuts, Learner, OptimisticAFTRL, OptimisticCOCO, OptimisticOGD
-from longterm.learners.hints import GivenHints, HintModel, LastGradient, NoHint, Seasonal
-from longterm.losses import Linear
-from longterm.problems import two_dimensional
-from longterm.sets import Ball, Box
-from longterm.streams import Replay
+from longterm.learners.optimistic.hints import GivenHints, HintModel, LastGradient, NoHint, Seasonal
+from longterm.problems import Affine, Ball, Box, L2Budget, Linear, Replay, VaryingAffine, two_dimensional
 
 T = 1000
 RULES = (OptimisticOGD, HintedCuts, OptimisticAFTRL)

@@ -6,12 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longterm import InputError, Problem, observe, run
-from longterm.constraints import Affine, VaryingAffine
 from longterm.errors import BrokenBoundError, BrokenBoundWarning
 from longterm.learners import LEWA
-from longterm.losses import Linear
-from longterm.sets import Ball, Simplex
-from longterm.streams import Replay
+from longterm.problems import Affine, Ball, Linear, Replay, Simplex, VaryingAffine
 from longterm.theory.schedules import ConstantSchedule
 from opponents import KINDS, best_in_box, play_linear
 

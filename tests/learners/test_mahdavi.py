@@ -10,14 +10,21 @@ from hypothesis import strategies as st
 
 from hypothesis_settings import examples
 from longterm import AOGD, InputError, Problem, compare, hindsight, observe, run
-from longterm.constraints import Affine, VaryingAffine
 from longterm.errors import AssumptionWarning, NonFiniteError
 from longterm.learners import MahdaviOGD, Need, OneForTheMaximum, OnePerConstraint
-from longterm.learners.mahdavi_ogd import papers_constraint_bound, smallest_horizon, smallest_root, twice
-from longterm.losses import Linear
-from longterm.problems import doubly_stochastic, two_dimensional
-from longterm.sets import Ball, Box
-from longterm.streams import RandomCosts, RandomPermutations, Replay
+from longterm.learners.saddle_point.mahdavi_ogd import papers_constraint_bound, smallest_horizon, smallest_root, twice
+from longterm.problems import (
+    Affine,
+    Ball,
+    Box,
+    Linear,
+    RandomCosts,
+    RandomPermutations,
+    Replay,
+    VaryingAffine,
+    doubly_stochastic,
+    two_dimensional,
+)
 from longterm.theory.paper import lemma_5
 from longterm.theory.schedules import ConstantSchedule
 from opponents import best_linear, linprog_over

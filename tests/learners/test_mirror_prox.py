@@ -7,14 +7,23 @@ from hypothesis import strategies as st
 from test_mahdavi import play_against
 
 from longterm import InputError, Problem, SlaterPoint, hindsight, observe, run
-from longterm.constraints import Affine, VaryingAffine
 from longterm.errors import AssumptionWarning
 from longterm.learners import MirrorProx, NoViolationMirrorProx
-from longterm.learners.mirror_prox import mirror_prox_steps, unit_rows
-from longterm.losses import Linear, SquaredDistance
-from longterm.problems import budgeted_logistic, doubly_stochastic, two_dimensional
-from longterm.sets import Ball, Box
-from longterm.streams import RandomCosts, RandomPermutations, Replay
+from longterm.learners.saddle_point.mirror_prox import mirror_prox_steps, unit_rows
+from longterm.problems import (
+    Affine,
+    Ball,
+    Box,
+    Linear,
+    RandomCosts,
+    RandomPermutations,
+    Replay,
+    SquaredDistance,
+    VaryingAffine,
+    budgeted_logistic,
+    doubly_stochastic,
+    two_dimensional,
+)
 from opponents import linprog_over
 from zoo import D, sets
 

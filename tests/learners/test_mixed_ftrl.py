@@ -7,14 +7,11 @@ from hypothesis import strategies as st
 
 from hypothesis_settings import examples
 from longterm import Problem, observe, run
-from longterm.constraints import Affine, ElasticNetBudget
 from longterm.errors import InputError
 from longterm.learners import AdaptiveAFTRL, MixedAFTRL, MixedPenalisedFTRL
-from longterm.learners import multi_scale_hedge as hedges
-from longterm.learners.scale_mixture import ray_of
-from longterm.losses import Linear
-from longterm.sets import Ball
-from longterm.streams import Replay, SwitchingCosts
+from longterm.learners.ftrl import multi_scale_hedge as hedges
+from longterm.learners.ftrl.scale_mixture import ray_of
+from longterm.problems import Affine, Ball, ElasticNetBudget, Linear, Replay, SwitchingCosts
 
 
 def costs_of(rng, n, d, drift):

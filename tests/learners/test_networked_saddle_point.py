@@ -6,13 +6,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longterm import InputError, Problem, hindsight, observe, run
-from longterm.constraints import Affine, Consensus, VaryingAffine
 from longterm.learners import Need, NetworkedSaddlePoint
-from longterm.learners.networked_saddle_point import holding_multiplier
-from longterm.losses import Linear
-from longterm.problems import consensus
-from longterm.sets import Ball, Box, Product
-from longterm.streams import NoisyTargets, Replay
+from longterm.learners.saddle_point.networked_saddle_point import holding_multiplier
+from longterm.problems import (
+    Affine,
+    Ball,
+    Box,
+    Consensus,
+    Linear,
+    NoisyTargets,
+    Product,
+    Replay,
+    VaryingAffine,
+    consensus,
+)
 from opponents import KINDS, play_linear
 
 SEGMENT = Box.cube(1, -1.0, 1.0)

@@ -5,7 +5,6 @@ import pytest
 from test_no_violation_runs import TARGETS
 
 from longterm import AOGD, InputError, Problem, SlaterPoint, observe, run
-from longterm.constraints import Affine
 from longterm.errors import AssumptionWarning
 from longterm.learners import (
     ConstantMargin,
@@ -16,10 +15,7 @@ from longterm.learners import (
     NoViolationAOGD,
     NoViolationMahdaviOGD,
 )
-from longterm.losses import Linear
-from longterm.problems import two_dimensional
-from longterm.sets import Ball
-from longterm.streams import Replay
+from longterm.problems import Affine, Ball, Linear, Replay, two_dimensional
 from longterm.theory.margins import exact_margin
 from longterm.theory.schedules import ConstantSchedule
 

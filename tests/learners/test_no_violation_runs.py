@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from longterm import AOGD, InputError, Problem, SlaterPoint, find_slater_point, run
-from longterm.constraints import Affine, VaryingAffine
 from longterm.errors import AssumptionWarning
 from longterm.learners import (
     ConstantMargin,
@@ -20,11 +19,22 @@ from longterm.learners import (
     NoViolationAOGD,
     NoViolationMahdaviOGD,
 )
-from longterm.learners.mahdavi_no_violation import fixed_point
-from longterm.losses import Linear
-from longterm.problems import budgeted_logistic, late_reversal, two_dimensional
-from longterm.sets import Ball, Box, Simplex
-from longterm.streams import RandomCosts, Replay, ResampledRows, SwitchingCosts
+from longterm.learners.tightened.mahdavi_no_violation import fixed_point
+from longterm.problems import (
+    Affine,
+    Ball,
+    Box,
+    Linear,
+    RandomCosts,
+    Replay,
+    ResampledRows,
+    Simplex,
+    SwitchingCosts,
+    VaryingAffine,
+    budgeted_logistic,
+    late_reversal,
+    two_dimensional,
+)
 from longterm.theory.schedules import ConvexSchedule
 from zoo import problems
 

@@ -6,12 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longterm import AOGD, InputError, Problem, observe, run
-from longterm.constraints import Affine, VaryingAffine
 from longterm.learners import Need, OneProjectionSGD
-from longterm.losses import Linear
-from longterm.problems import two_dimensional
-from longterm.sets import Ball, Box
-from longterm.streams import NoisyTargets, Replay
+from longterm.problems import Affine, Ball, Box, Linear, NoisyTargets, Replay, VaryingAffine, two_dimensional
 from longterm.theory.schedules import ConstantSchedule
 from opponents import KINDS, best_in_box, onto_box_and_half_space, play_linear
 

@@ -7,14 +7,21 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from longterm import InputError, Problem, observe, run
-from longterm.constraints import Affine, ElasticNetBudget, L2Budget, VaryingAffine
 from longterm.learners import FeasibleOnlineADM, Need, OnlineADM
-from longterm.learners.feedback import Feedback
-from longterm.learners.online_adm import OnlineADMState
-from longterm.losses import Linear, SquaredDistance
-from longterm.problems import two_dimensional
-from longterm.sets import Ball, Box
-from longterm.streams import Replay
+from longterm.learners.interface.feedback import Feedback
+from longterm.learners.saddle_point.online_adm import OnlineADMState
+from longterm.problems import (
+    Affine,
+    Ball,
+    Box,
+    ElasticNetBudget,
+    L2Budget,
+    Linear,
+    Replay,
+    SquaredDistance,
+    VaryingAffine,
+    two_dimensional,
+)
 from opponents import KINDS, best_in_box, onto_box_and_half_space, play_linear
 from zoo import projection_of
 

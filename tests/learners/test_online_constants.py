@@ -7,20 +7,20 @@ from hypothesis import strategies as st
 from test_aftrl import best_in_budget, budget_problem, horizons, seeds
 
 from longterm import Feedback, InputError, Problem, observe, run
-from longterm._states import state_leaves
-from longterm.constraints import Affine, L1Budget, L2Budget, VaryingAffine
-from longterm.learners import (
-    AdaGradAOGD,
-    AdaptiveAFTRL,
-    AdaptivePenalisedFTRL,
-    GrowingPenalty,
-    Multiplier,
-    OnlineScale,
+from longterm._base.states import state_leaves
+from longterm.learners import AdaGradAOGD, AdaptiveAFTRL, AdaptivePenalisedFTRL, GrowingPenalty, Multiplier, OnlineScale
+from longterm.problems import (
+    Affine,
+    Ball,
+    Box,
+    L1Budget,
+    L2Budget,
+    Linear,
+    Replay,
+    ResampledRows,
+    VaryingAffine,
+    budgeted_logistic,
 )
-from longterm.losses import Linear
-from longterm.problems import budgeted_logistic
-from longterm.sets import Ball, Box
-from longterm.streams import Replay, ResampledRows
 from opponents import KINDS, best_in_box, play_linear
 
 LEARNERS = (AdaptiveAFTRL, AdaptivePenalisedFTRL, AdaGradAOGD)

@@ -7,11 +7,8 @@ from hypothesis import strategies as st
 from test_aftrl import best_in_budget, budget_problem, horizons, seeds
 
 from longterm import InputError, Problem, observe, run
-from longterm.constraints import ElasticNetBudget, L1Budget, L2Budget
 from longterm.learners import AFTRL, GivenScale, GrowingPenalty, PenalisedFTRL
-from longterm.losses import Linear
-from longterm.sets import Ball, Box
-from longterm.streams import RandomCosts, SwitchingCosts
+from longterm.problems import Ball, Box, ElasticNetBudget, L1Budget, L2Budget, Linear, RandomCosts, SwitchingCosts
 from opponents import KINDS, play_linear
 
 

@@ -9,14 +9,28 @@ from hypothesis import strategies as st
 
 from hypothesis_settings import examples
 from longterm import AOGD, InputError, Problem, hindsight, observe, run
-from longterm.constraints import Affine, ElasticNetBudget, L2Budget, VaryingAffine
 from longterm.errors import BrokenBoundError
 from longterm.learners import ProjectedOGD
-from longterm.learners.feedback import Feedback
-from longterm.losses import Linear, SquaredDistance
-from longterm.problems import covariance, doubly_stochastic, two_dimensional
-from longterm.sets import Ball, Box, Simplex
-from longterm.streams import PairwiseSigns, RandomCosts, RandomPermutations, Replay, SwitchingCosts
+from longterm.learners.interface.feedback import Feedback
+from longterm.problems import (
+    Affine,
+    Ball,
+    Box,
+    ElasticNetBudget,
+    L2Budget,
+    Linear,
+    PairwiseSigns,
+    RandomCosts,
+    RandomPermutations,
+    Replay,
+    Simplex,
+    SquaredDistance,
+    SwitchingCosts,
+    VaryingAffine,
+    covariance,
+    doubly_stochastic,
+    two_dimensional,
+)
 from zoo import problems
 
 

@@ -8,17 +8,28 @@ from hypothesis import strategies as st
 from test_penalised_ftrl import best_of
 
 from longterm import Feedback, InputError, Problem, observe, run
-from longterm.constraints import Affine, ElasticNetBudget, L1Budget, L2Budget, VaryingAffine
 from longterm.errors import AssumptionWarning
 from longterm.learners import COLDQ, RECOO, ProxPenalty
-from longterm.learners.coldq import ForgettingQueue
-from longterm.learners.penalty_step import BudgetStep, HalfSpaceStep, PenaltyStep, Stepped, penalty_step_of
-from longterm.learners.penalty_weights import GrowingWeights
-from longterm.learners.recoo import RectifiedQueue
-from longterm.losses import Linear, SquaredDistance
-from longterm.problems import doubly_stochastic
-from longterm.sets import Ball, Box, Simplex
-from longterm.streams import RandomCosts, Replay, SwitchingCosts
+from longterm.learners.penalties.coldq import ForgettingQueue
+from longterm.learners.penalties.penalty_step import BudgetStep, HalfSpaceStep, PenaltyStep, Stepped, penalty_step_of
+from longterm.learners.penalties.penalty_weights import GrowingWeights
+from longterm.learners.penalties.recoo import RectifiedQueue
+from longterm.problems import (
+    Affine,
+    Ball,
+    Box,
+    ElasticNetBudget,
+    L1Budget,
+    L2Budget,
+    Linear,
+    RandomCosts,
+    Replay,
+    Simplex,
+    SquaredDistance,
+    SwitchingCosts,
+    VaryingAffine,
+    doubly_stochastic,
+)
 from opponents import KINDS, best_in_box, play_linear, regret_in_a_ball, slope
 
 seeds, horizons = st.integers(0, 10**6), st.integers(1, 150)

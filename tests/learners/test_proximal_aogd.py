@@ -7,13 +7,9 @@ from hypothesis import strategies as st
 from test_aftrl import best_in_budget, budget_problem, factors, horizons, seeds
 
 from longterm import InputError, Problem, observe, run
-from longterm.constraints import Affine, ElasticNetBudget
 from longterm.learners import GivenScale, Multiplier, ProximalAOGD
-from longterm.learners.feedback import Feedback
-from longterm.losses import Linear
-from longterm.problems import late_reversal, two_dimensional
-from longterm.sets import Ball, Box
-from longterm.streams import Replay
+from longterm.learners.interface.feedback import Feedback
+from longterm.problems import Affine, Ball, Box, ElasticNetBudget, Linear, Replay, late_reversal, two_dimensional
 from opponents import KINDS, best_in_box, play_linear
 
 

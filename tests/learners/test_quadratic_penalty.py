@@ -7,14 +7,22 @@ from hypothesis import strategies as st
 
 from exact_sums import exact_theorem_1
 from longterm import AOGD, InputError, Problem, observe, run
-from longterm.constraints import Affine, L2Budget, VaryingAffine
 from longterm.errors import AssumptionWarning
 from longterm.learners import QuadraticPenaltyOGD
-from longterm.learners.duals import OnePerConstraint
-from longterm.losses import Linear, SquaredDistance
-from longterm.problems import late_reversal, two_dimensional
-from longterm.sets import Ball, Box
-from longterm.streams import LateReversal, Replay
+from longterm.learners.saddle_point.duals import OnePerConstraint
+from longterm.problems import (
+    Affine,
+    Ball,
+    Box,
+    L2Budget,
+    LateReversal,
+    Linear,
+    Replay,
+    SquaredDistance,
+    VaryingAffine,
+    late_reversal,
+    two_dimensional,
+)
 from longterm.theory.schedules import PenaltySchedule
 from opponents import KINDS, best_in_box, cut_problem, play_cut, play_linear, slope
 

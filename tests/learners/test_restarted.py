@@ -6,13 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longterm import AOGD, Feedback, Fleet, InputError, Problem, observe, run
-from longterm.constraints import L1Budget
 from longterm.errors import BrokenBoundError
 from longterm.learners import AFTRL, PenalisedFTRL, ProjectedOGD, Restarted
-from longterm.losses import Linear
-from longterm.problems import two_dimensional
-from longterm.sets import Ball
-from longterm.streams import RandomCosts, Replay
+from longterm.problems import Ball, L1Budget, Linear, RandomCosts, Replay, two_dimensional
 from longterm.theory.schedules import ConstantSchedule
 from opponents import KINDS, play_linear
 

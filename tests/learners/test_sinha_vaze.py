@@ -6,13 +6,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longterm import InputError, Problem, observe, run
-from longterm.constraints import Affine, L2Budget, VaryingAffine
 from longterm.learners import AdaGradNorm, SinhaVaze, StronglyConvexOGD
-from longterm.learners.sinha_vaze import ExponentialPrice
-from longterm.losses import Linear, SquaredDistance
-from longterm.problems import two_dimensional
-from longterm.sets import Ball, Box
-from longterm.streams import Replay
+from longterm.learners.surrogates.sinha_vaze import ExponentialPrice
+from longterm.problems import (
+    Affine,
+    Ball,
+    Box,
+    L2Budget,
+    Linear,
+    Replay,
+    SquaredDistance,
+    VaryingAffine,
+    two_dimensional,
+)
 from opponents import KINDS, best_in_box, cut_problem, play_cut, play_linear, slope
 
 seeds = st.integers(0, 10**6)

@@ -12,12 +12,10 @@ from hypothesis import strategies as st
 
 from hypothesis_settings import examples
 from longterm import Problem, observe, run
-from longterm.constraints import Affine, VaryingAffine
-from longterm.learners import HedgedCuts, LatestCut, hedged_cuts_bounds
-from longterm.learners.meta import AdaptMLProd
-from longterm.losses import CustomLoss, Linear
-from longterm.sets import Ball, Box
-from longterm.streams import Replay
+from longterm.learners import HedgedCuts, LatestCut
+from longterm.learners.cuts import hedged_cuts_bounds
+from longterm.learners.cuts.meta import AdaptMLProd
+from longterm.problems import Affine, Ball, Box, CustomLoss, Linear, Replay, VaryingAffine
 
 INTERVAL = Box([-1.0], [1.0])
 

@@ -7,15 +7,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longterm import Feedback, InputError, LiveLearner, Problem, observe, run
-from longterm.constraints import Affine, ElasticNetBudget, L2Budget, VaryingAffine
 from longterm.errors import AssumptionWarning
 from longterm.learners import TwoPointBandit
-from longterm.learners.random_directions import GOLDEN, _mix, unit_direction
-from longterm.learners.two_point_bandit import inner_radius
-from longterm.losses import Linear
-from longterm.problems import two_dimensional
-from longterm.sets import Ball, Box, Product, Simplex
-from longterm.streams import RandomCosts, Replay, SwitchingCosts
+from longterm.learners.saddle_point.random_directions import GOLDEN, _mix, unit_direction
+from longterm.learners.saddle_point.two_point_bandit import inner_radius
+from longterm.problems import (
+    Affine,
+    Ball,
+    Box,
+    ElasticNetBudget,
+    L2Budget,
+    Linear,
+    Product,
+    RandomCosts,
+    Replay,
+    Simplex,
+    SwitchingCosts,
+    VaryingAffine,
+    two_dimensional,
+)
 from longterm.theory.schedules import ConstantSchedule
 from opponents import best_in_box, regret_in_a_ball, slope
 

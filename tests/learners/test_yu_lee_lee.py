@@ -6,13 +6,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longterm import InputError, Problem, observe, run
-from longterm.constraints import Affine, L2Budget, VaryingAffine
 from longterm.learners import AdaGradNorm, Published, Sharp, YuLeeLee
-from longterm.learners.yu_lee_lee import QueuePrice
-from longterm.losses import Linear, SquaredDistance
-from longterm.problems import two_dimensional
-from longterm.sets import Ball, Box
-from longterm.streams import RandomCosts, Replay, SwitchingCosts
+from longterm.learners.surrogates.yu_lee_lee import QueuePrice
+from longterm.problems import (
+    Affine,
+    Ball,
+    Box,
+    L2Budget,
+    Linear,
+    RandomCosts,
+    Replay,
+    SquaredDistance,
+    SwitchingCosts,
+    VaryingAffine,
+    two_dimensional,
+)
 from opponents import KINDS, best_in_box, play_linear, regret_in_a_ball, slope
 
 seeds, horizons = st.integers(0, 10**6), st.integers(1, 200)

@@ -6,13 +6,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longterm import AOGD, InputError, Problem, observe, run
-from longterm.constraints import Affine, CustomConstraint, ElasticNetBudget, L2Budget, Smooth, VaryingAffine
 from longterm.errors import AssumptionWarning
 from longterm.learners import Need, YuNeely
-from longterm.losses import Linear
-from longterm.problems import two_dimensional
-from longterm.sets import Ball, Box
-from longterm.streams import Replay, SwitchingCosts
+from longterm.problems import (
+    Affine,
+    Ball,
+    Box,
+    CustomConstraint,
+    ElasticNetBudget,
+    L2Budget,
+    Linear,
+    Replay,
+    Smooth,
+    SwitchingCosts,
+    VaryingAffine,
+    two_dimensional,
+)
 from opponents import KINDS, best_in_box, play_linear
 
 seeds = st.integers(0, 10**6)

@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 
 import longterm
 from linear_learners import rows_and_labels
-from longterm import _numba
+from longterm._base import compiling as _numba
 from longterm.errors import CompileCacheWarning
 from longterm.linear_model import BudgetLinearLearner, compile_all
 from longterm.linear_model.kernels.layout import AFTRL

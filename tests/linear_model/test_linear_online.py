@@ -8,11 +8,10 @@ import pytest
 from linear_learners import LOSSES, learner_with
 from linear_references import Pair, draw_row, make_pair, our_learner
 from longterm import Feedback, observe
-from longterm.constraints import Affine
 from longterm.learners import AdaGradAOGD, AdaptiveAFTRL, AdaptivePenalisedFTRL, GrowingPenalty, Multiplier, OnlineScale
-from longterm.learners.ftrl_scales import OnlineState
+from longterm.learners.ftrl.scales import OnlineState
 from longterm.linear_model.kernels.losses import value_and_slope
-from longterm.sets import Box
+from longterm.problems import Affine, Box
 
 RULES = ("a-ogd", "a-ftrl", "penalised-ftrl")
 

@@ -12,11 +12,11 @@ from hypothesis_settings import examples
 from linear_learners import rows_and_labels, same
 from linear_references import reference_loss
 from longterm import Problem, observe
-from longterm.constraints import ElasticNetBudget
 from longterm.errors import InputError
 from longterm.learners import MixedAFTRL, MixedPenalisedFTRL
 from longterm.linear_model import BudgetLinearClassifier, BudgetLinearLearner
 from longterm.linear_model.kernels.layout import RESIDUAL, RESIDUAL_SCALES, WEIGHTS
+from longterm.problems import ElasticNetBudget
 
 RULES = ("a-ftrl", "penalised-ftrl")
 

@@ -7,10 +7,9 @@ import pytest
 
 from linear_learners import learner_with, put, require_sound, sparse_rows, trace_of
 from longterm import Problem, observe
-from longterm.constraints import ElasticNetBudget
 from longterm.learners import AFTRL, GivenScale, Multiplier
 from longterm.linear_model.kernels.layout import FIELDS, Parameters
-from longterm.losses import Hinge, LeastSquares, Logistic
+from longterm.problems import ElasticNetBudget, Hinge, LeastSquares, Logistic
 
 
 def drawn_state(rng, d, parameters):

@@ -11,14 +11,12 @@ from scipy import sparse
 from hypothesis_settings import examples
 from linear_learners import learner_for, rows_and_labels, same, step_all
 from longterm import AOGD, Problem, observe
-from longterm.constraints import ElasticNetBudget, OnFirst
 from longterm.errors import SnapshotError
 from longterm.learners import AFTRL, AdaGradAOGD, AdaptiveAFTRL, AdaptivePenalisedFTRL, PenalisedFTRL
 from longterm.linear_model import BudgetLinearLearner
 from longterm.linear_model._average import Average
 from longterm.linear_model._settings import Settings
-from longterm.losses import LeastSquares, Logistic
-from longterm.sets import Box, Product
+from longterm.problems import Box, ElasticNetBudget, LeastSquares, Logistic, OnFirst, Product
 
 RULES = ("a-ftrl", "a-ogd", "penalised-ftrl")
 

@@ -5,12 +5,22 @@ import pytest
 from scipy.optimize import linprog
 
 from longterm import InputError, challenge, find_slater_point, hindsight
-from longterm.constraints import Affine, ElasticNetBudget
+from longterm.catalogue import scenarios
 from longterm.hindsight import EveryRound, InExpectation, OnAverage
 from longterm.hindsight.proximal_newton import ElasticNetBall, ElasticNetSlab
-from longterm.losses import PricedUtility
 from longterm.problems import (
+    Affine,
+    Box,
+    DriftingCosts,
+    EdgeLatencies,
+    ElasticNetBudget,
+    JobsAndPrices,
     Network,
+    NoisyPermutations,
+    PricedUtility,
+    ResampledRows,
+    SwitchingConstraints,
+    Windows,
     budgeted_logistic,
     fair_logistic,
     job_scheduling,
@@ -20,20 +30,9 @@ from longterm.problems import (
     power_allocation,
     random_half_spaces,
     routing,
-    scenarios,
     switching_constraints,
 )
-from longterm.problems.network import SMALL_NETWORK
-from longterm.sets import Box
-from longterm.streams import (
-    DriftingCosts,
-    EdgeLatencies,
-    JobsAndPrices,
-    NoisyPermutations,
-    ResampledRows,
-    SwitchingConstraints,
-    Windows,
-)
+from longterm.problems.named.network import SMALL_NETWORK
 
 
 def test_noisy_targets_leave_the_polytope_for_good():

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from longterm import InputError, Problem, SlaterPoint, run
-from longterm.constraints import Affine
 from longterm.learners import (
     DoublingRestarts,
     FeasibleOnlineADM,
@@ -13,10 +12,7 @@ from longterm.learners import (
     NoViolationMirrorProx,
     ProjectedOGD,
 )
-from longterm.losses import Linear
-from longterm.problems import doubly_stochastic
-from longterm.sets import Ball, Simplex
-from longterm.streams import RandomCosts
+from longterm.problems import Affine, Ball, Linear, RandomCosts, Simplex, doubly_stochastic
 
 
 def half_plane(b):

@@ -10,7 +10,7 @@ import pytest
 from longterm.errors import DatabaseError
 from longterm.server import Client
 from longterm.server.history import History, Recorder, thinned
-from longterm.service.contents import describe
+from longterm.storage.contents import describe
 from longterm.storage.database import Database
 from servers import SERVICE, children, fetch, in_process, in_thread
 

@@ -23,7 +23,9 @@ from pathlib import Path
 import numpy as np
 
 from longterm import AOGD, LiveLearner
-from longterm.decisions import (
+from longterm.errors import BrokenBoundWarning, DatabaseError, HorizonWarning, LongtermError
+from longterm.learners import AdaptiveAFTRL
+from longterm.money import (
     EXP3IX,
     Budget,
     Chooser,
@@ -35,10 +37,8 @@ from longterm.decisions import (
     TableRegressor,
     ThompsonSampling,
 )
-from longterm.errors import BrokenBoundWarning, DatabaseError, HorizonWarning, LongtermError
-from longterm.learners import AdaptiveAFTRL
 from longterm.problems import two_dimensional
-from longterm.service.rounds import RECENT
+from longterm.storage.rounds import RECENT
 
 PROBLEM = two_dimensional()
 CALLS = 100

@@ -11,11 +11,11 @@ import pytest
 
 from live_plan import PROBLEM, learner, start
 from longterm import LiveLearner
+from longterm.calibration import LiveIntervals
 from longterm.errors import DatabaseError, InputError
-from longterm.pacing import DualMirrorDescent, LivePacer
-from longterm.service import LiveIntervals
-from longterm.service.contents import describe
+from longterm.money import DualMirrorDescent, LivePacer
 from longterm.storage import database as databases
+from longterm.storage.contents import describe
 from longterm.storage.database import Database
 
 TARGET = [np.array([0.3, -0.2])]
@@ -181,7 +181,7 @@ def test_psycopg_is_optional():
 
 def test_the_contents_are_described_without_the_learners(tmp_path):
     from longterm import Ledger
-    from longterm.decisions import EXP3IX, Budget, Chooser, HedgeDual, PrimalDual
+    from longterm.money import EXP3IX, Budget, Chooser, HedgeDual, PrimalDual
 
     with start(tmp_path) as live:
         live.tell(live.ask(), loss_parameters=TARGET)
@@ -286,7 +286,7 @@ def test_a_file_that_is_no_database_is_left_alone(tmp_path, content):
 def test_a_second_connection_of_a_process_keeps_the_locks_of_the_first(tmp_path):
     """Without them, another process that closes its connection deletes the log that this one writes to."""
     path = tmp_path / "service.db"
-    code = "import sys; from longterm.service.contents import describe; print(describe(sys.argv[1])[0].rounds)"
+    code = "import sys; from longterm.storage.contents import describe; print(describe(sys.argv[1])[0].rounds)"
 
     def seen_by_another():
         return int(subprocess.run([sys.executable, "-c", code, path], check=True, capture_output=True).stdout)

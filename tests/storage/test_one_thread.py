@@ -14,13 +14,8 @@ import pytest
 import longterm
 from longterm import AOGD, Fleet, observe
 from longterm.errors import InUseError
-from longterm.linear_model import (
-    BudgetLinearClassifier,
-    BudgetLinearLearner,
-    BudgetLinearRegressor,
-    BudgetPath,
-)
-from longterm.pacing import DualMirrorDescent, Outcome
+from longterm.linear_model import BudgetLinearClassifier, BudgetLinearLearner, BudgetLinearRegressor, BudgetPath
+from longterm.money import DualMirrorDescent, Outcome
 from longterm.problems import two_dimensional
 from longterm.storage.one_thread import OneThread, exclusive, serialised
 

@@ -11,7 +11,7 @@ import pytest
 import specified
 import zoo
 from longterm import AOGD, LiveLearner
-from longterm._registered import registered
+from longterm._base.registered import registered
 from longterm.errors import DatabaseError
 from longterm.problems import two_dimensional
 from longterm.storage.specification import difference, specification

@@ -7,8 +7,8 @@ from functools import cache, partial
 
 import numpy as np
 
-from longterm.decisions import Budget, Chooser, EntropicDual, PrimalDual, ThompsonSampling
-from longterm.decisions.open_choices import encode_choice
+from longterm.money import Budget, Chooser, EntropicDual, PrimalDual, ThompsonSampling
+from longterm.money.choosing.open_choices import encode_choice
 from longterm.storage.packing import pack, state_arrays
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from longterm._validate import horizons
+from longterm._base.validate import horizons
 from longterm.theory.bounds import horizons_of
 from longterm.theory.paper import PaperBound, lemma_5, violation_bound
 from longterm.theory.schedules import ConvexSchedule, StronglyConvexSchedule

@@ -9,21 +9,33 @@ import numpy as np
 
 from linear_learners import learner_with, put
 from longterm import AOGD, Problem, observe
-from longterm.constraints import Constraint, ElasticNetBudget, OnFirst
 from longterm.learners import AFTRL, GivenScale, GrowingPenalty, Multiplier, PenalisedFTRL
-from longterm.learners.base import DualState
+from longterm.learners.interface.learner import DualState
 from longterm.linear_model import BudgetLinearLearner
 from longterm.linear_model.kernels.layout import Parameters
 from longterm.linear_model.kernels.losses import CODES, OF_TWO_CLASSES
-from longterm.losses import Hinge, Huber, LeastSquares, Logistic, Loss, Quantile, SquaredHinge
-from longterm.sets import Box, Product, Set
+from longterm.problems import (
+    Box,
+    Constraint,
+    ElasticNetBudget,
+    Hinge,
+    Huber,
+    LeastSquares,
+    Logistic,
+    Loss,
+    OnFirst,
+    Product,
+    Quantile,
+    Set,
+    SquaredHinge,
+)
 from longterm.theory.schedules import ConvexSchedule
 
 KINDS = ("a-ogd", "a-ftrl", "penalised-ftrl")
 
 
 def reference_loss(name: str, dimension: int, parameter: float) -> Loss:
-    """The loss of `longterm.losses`; its bounds play no part in a single round."""
+    """The loss of `longterm.problems.losses`; its bounds play no part in a single round."""
     match name:
         case "logistic":
             return Logistic(dimension, 1.0)

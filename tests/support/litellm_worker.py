@@ -19,8 +19,7 @@ from typing import Any
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # no look at the network for prices
 
 from longterm import Ledger
-from longterm.calibration import ExcessHold
-from longterm.decisions import Router
+from longterm.money import ExcessHold, Router
 
 PRICES = [(1e-6, 2e-6), (1e-5, 5e-5)]
 """Dollars per token in and out."""

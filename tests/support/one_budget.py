@@ -26,10 +26,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from longterm import Ledger
-from longterm.calibration import ExcessHold
-from longterm.decisions import Budget, Chooser, EntropicDual, PrimalDual, ThompsonSampling
 from longterm.errors import AlreadyToldError, DatabaseError, OutOfBudgetError
-from longterm.service import SharedAccount
+from longterm.money import Budget, Chooser, EntropicDual, ExcessHold, PrimalDual, SharedAccount, ThompsonSampling
 from longterm.storage.database import Database
 from postgres import server
 

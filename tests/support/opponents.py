@@ -10,10 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from longterm import Learner, Problem, observe, run
-from longterm.constraints import VaryingAffine
-from longterm.losses import Linear
-from longterm.sets import Box
-from longterm.streams import Block, RandomCosts, SwitchingCosts
+from longterm.problems import Block, Box, Linear, RandomCosts, SwitchingCosts, VaryingAffine
 
 KINDS = st.sampled_from(["random", "switching", "same", "adaptive"])
 

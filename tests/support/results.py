@@ -11,10 +11,9 @@ import numpy as np
 
 from longterm import AOGD, compare, hindsight
 from longterm.data import load_sample
-from longterm.experiments.result import MEASURES, Curve, Remark, Result
+from longterm.lab.experiments.result import MEASURES, Curve, Remark, Result
 from longterm.learners import AFTRL, MahdaviOGD, MirrorProx
-from longterm.problems import budgeted_logistic, doubly_stochastic
-from longterm.streams import RandomPermutations, ResampledRows
+from longterm.problems import RandomPermutations, ResampledRows, budgeted_logistic, doubly_stochastic
 from longterm.theory import theorem_1, theorem_1_as_printed, theorem_1_strongly_convex
 
 VERSIONS = {name: version(name) for name in ("numpy", "scipy")}

@@ -8,13 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from longterm import AOGD, Problem
-from longterm.constraints import Affine
+from longterm.catalogue.scenarios import Scenario
 from longterm.errors import DataError
-from longterm.experiments import Backend, run_experiment, spec_of
-from longterm.losses import Linear
-from longterm.problems.scenarios import Scenario
-from longterm.sets import Ball
-from longterm.streams import Replay
+from longterm.lab import Backend, run_experiment, spec_of
+from longterm.problems import Affine, Ball, Linear, Replay
 
 TABLE = {
     "name": "small",

@@ -32,9 +32,9 @@ import chooser_plan
 import one_budget
 from live_plan import PROBLEM, fresh, image, next_call, position, start, step
 from longterm import AOGD, Fleet, observe
-from longterm.decisions import Chooser
 from longterm.errors import AlreadyToldError, DatabaseError, LongtermError, StorageError, UnknownTokenError
 from longterm.linear_model import BudgetLinearLearner
+from longterm.money import Chooser
 from postgres import server
 from timer_signals import Alarm
 

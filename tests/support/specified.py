@@ -15,31 +15,29 @@ from typing import Any
 import numpy as np
 
 from longterm import LongtermError
-from longterm.calibration import ExcessHold
-from longterm.decisions import (
+from longterm.catalogue import lookup as catalogue
+from longterm.money import (
     EXP3IX,
     Budget,
     Ceiling,
+    DualMirrorDescent,
     EntropicDual,
     EuclideanDual,
+    ExcessHold,
     ExponentialWeights,
+    FirstPricePacer,
     FixedMixture,
     HedgeDual,
     LinearBelief,
     LinearUCB,
-    PlannedPrice,
-    PrimalDual,
-    ThompsonSampling,
-)
-from longterm.experiments import catalogue
-from longterm.pacing import (
-    DualMirrorDescent,
-    FirstPricePacer,
     LostPrices,
     PlannedMirrorDescent,
+    PlannedPrice,
     PriceHistory,
+    PrimalDual,
     ReturnOnSpend,
     SeenPrices,
+    ThompsonSampling,
     WonOrLost,
 )
 from longterm.storage.specification import specification

@@ -10,25 +10,7 @@ import numpy as np
 import pytest
 
 from longterm import AOGD, InputError, Problem, SlaterPoint, find_slater_point
-from longterm._arrays import as_column, dot, like, namespace
-from longterm.constraints import (
-    Affine,
-    Consensus,
-    Constraint,
-    CustomConstraint,
-    DoublyStochastic,
-    ElasticNetBudget,
-    L1Budget,
-    L2Budget,
-    Maximum,
-    OnFirst,
-    PositiveSemidefinite,
-    Scaled,
-    Smooth,
-    Stack,
-    VaryingAffine,
-)
-from longterm.constraints.prox import ElasticNetProx, PenaltyProx
+from longterm._base.arrays import as_column, dot, like, namespace
 from longterm.learners import (
     AFTRL,
     COLDQ,
@@ -76,21 +58,51 @@ from longterm.learners import (
     YuLeeLee,
     YuNeely,
 )
-from longterm.learners.penalty_step import penalty_step_of
-from longterm.losses import (
+from longterm.learners.penalties.penalty_step import penalty_step_of
+from longterm.problems import (
     Absolute,
+    Affine,
+    Ball,
+    Block,
+    Box,
+    Consensus,
+    Constraint,
+    CustomConstraint,
     CustomLoss,
+    DoublyStochastic,
+    ElasticNetBudget,
     Hinge,
     Huber,
+    L1Budget,
+    L2Budget,
     LeastSquares,
     Linear,
     Logistic,
     Loss,
+    Maximum,
+    NoisyTargets,
+    OnFirst,
+    PairwiseSigns,
+    PositiveSemidefinite,
+    Product,
     Quantile,
+    RandomCosts,
+    RandomPermutations,
+    Replay,
+    ResampledRows,
+    RowStochastic,
+    Scaled,
+    Set,
+    Simplex,
+    Smooth,
     SquaredDistance,
     SquaredHinge,
-)
-from longterm.problems import (
+    Stack,
+    Stream,
+    SwitchingConstraints,
+    SwitchingCosts,
+    VaryingAffine,
+    Windows,
     budgeted_logistic,
     consensus,
     covariance,
@@ -100,20 +112,7 @@ from longterm.problems import (
     switching_constraints,
     two_dimensional,
 )
-from longterm.sets import Ball, Box, Product, RowStochastic, Set, Simplex
-from longterm.streams import (
-    Block,
-    NoisyTargets,
-    PairwiseSigns,
-    RandomCosts,
-    RandomPermutations,
-    Replay,
-    ResampledRows,
-    Stream,
-    SwitchingConstraints,
-    SwitchingCosts,
-    Windows,
-)
+from longterm.problems.constraints.prox import ElasticNetProx, PenaltyProx
 from longterm.theory.schedules import ConstantSchedule, ConvexSchedule, CustomSchedule
 
 D = 6  # every set of the zoo has six coordinates, so that any loss and constraint fits any set

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from longterm import AOGD, InputError
-from longterm.problems import doubly_stochastic
-from longterm.streams import RandomPermutations
+from longterm.problems import RandomPermutations, doubly_stochastic
 from longterm.testing.checks import (
     batch_row_equals_single,
     check_learner,

@@ -7,13 +7,21 @@ from hypothesis import strategies as st
 
 from exact_sums import exact_as_printed, exact_strongly_convex, exact_theorem_1, lemma_5_as_printed
 from longterm import AOGD, InputError, Problem, observe, run
-from longterm.constraints import Affine, L2Budget, VaryingAffine
 from longterm.errors import ScheduleError
-from longterm.losses import Linear, SquaredDistance
-from longterm.problems import late_reversal
-from longterm.sets import Ball
-from longterm.streams import LateReversal, RandomCosts, Replay, SwitchingCosts
-from longterm.theory.facts import Constants
+from longterm.problems import (
+    Affine,
+    Ball,
+    L2Budget,
+    LateReversal,
+    Linear,
+    RandomCosts,
+    Replay,
+    SquaredDistance,
+    SwitchingCosts,
+    VaryingAffine,
+    late_reversal,
+)
+from longterm.problems.constants import Constants
 from longterm.theory.paper import lemma_5, theorem_1, theorem_1_as_printed, theorem_1_strongly_convex
 from longterm.theory.schedules import ConstantSchedule, ConvexSchedule
 from longterm.theory.step_sums import step_sums

@@ -8,10 +8,7 @@ from test_bounds import constants
 
 from delays import play, regret_in_blocks
 from longterm import AOGD, InputError, LiveLearner, Problem
-from longterm.constraints import Affine, VaryingAffine
-from longterm.losses import Linear, SquaredDistance
-from longterm.problems import late_reversal
-from longterm.sets import Ball
+from longterm.problems import Affine, Ball, Linear, SquaredDistance, VaryingAffine, late_reversal
 from longterm.theory.delay import gradient_bound_under_delay, lemma_5_delayed
 from longterm.theory.paper import lemma_5
 from longterm.theory.schedules import ConstantSchedule, ConvexSchedule, StronglyConvexSchedule

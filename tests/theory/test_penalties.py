@@ -6,11 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longterm import AOGD, InputError, Problem, observe
-from longterm.constraints import Affine
 from longterm.errors import ScheduleError
-from longterm.losses import Linear
-from longterm.problems import two_dimensional
-from longterm.sets import Box
+from longterm.problems import Affine, Box, Linear, two_dimensional
 from longterm.theory.conditions import check_conditions
 from longterm.theory.paper import lemma_5
 from longterm.theory.schedules import ConstantSchedule, ConvexSchedule

@@ -9,8 +9,8 @@ from longterm.calibration.bases import Asked, Tracker
 from longterm.calibration.certificates import Bound
 from longterm.calibration.corrections import Bets, Correction, Linear, LinearAndBets, Saturating, Sinh
 from longterm.calibration.estimators import OnlineConformalClassifier, OnlineConformalRegressor
-from longterm.calibration.holds import ExcessHold
 from longterm.calibration.intervals import Interval, Intervals
+from longterm.calibration.live import LiveInterval, LiveIntervals
 from longterm.calibration.mixture import Mixture
 from longterm.calibration.panel import PanelIntervals
 from longterm.calibration.rule import Calibration, CalibrationState
@@ -22,11 +22,12 @@ __all__ = [
     "Calibration",
     "CalibrationState",
     "Correction",
-    "ExcessHold",
     "Interval",
     "Intervals",
     "Linear",
     "LinearAndBets",
+    "LiveInterval",
+    "LiveIntervals",
     "Mixture",
     "OnlineConformalClassifier",
     "OnlineConformalRegressor",

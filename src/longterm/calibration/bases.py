@@ -11,9 +11,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from longterm import _validate as validate
-from longterm._arrays import Array, clamp_min, namespace
-from longterm._display import ReprMixin
+from longterm._base import validate
+from longterm._base.arrays import Array, clamp_min, namespace
+from longterm._base.display import ReprMixin
 
 
 def select(condition: Array, one: Array, other: Array) -> Array:

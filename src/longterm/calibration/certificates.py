@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from longterm._arrays import Array, namespace
+from longterm._base.arrays import Array, namespace
 from longterm.calibration.bases import Tracker, TrackerState
 from longterm.calibration.corrections import LARGEST_LOG_WEALTH, Correction, Counts, Linear
 

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from longterm import _validate as validate
-from longterm._arrays import Array, clamp_min, expand_last, namespace
-from longterm._display import ReprMixin
+from longterm._base import validate
+from longterm._base.arrays import Array, clamp_min, expand_last, namespace
+from longterm._base.display import ReprMixin
 from longterm.calibration.bases import clamp_max, count_active, select
 
 LARGEST_EXPONENT = 700.0

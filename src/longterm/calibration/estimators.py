@@ -7,9 +7,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from longterm import _validate as validate
-from longterm._arrays import FloatArray
-from longterm._display import ReprMixin
+from longterm._base import validate
+from longterm._base.arrays import FloatArray
+from longterm._base.display import ReprMixin
 from longterm.calibration.certificates import Bound
 from longterm.calibration.intervals import Intervals, require_names
 from longterm.calibration.rule import LARGEST_SCORE
@@ -82,7 +82,7 @@ class OnlineConformalRegressor(_Online):
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm.calibration import OnlineConformalRegressor
+    >>> from longterm.calibration.estimators import OnlineConformalRegressor
     >>> class Mean:
     ...     def predict(self, X):
     ...         return np.zeros(len(X))

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from longterm import _validate as validate
-from longterm._display import ReprMixin
+from longterm._base import validate
+from longterm._base.display import ReprMixin
 from longterm.calibration.bases import Asked
 from longterm.calibration.certificates import Bound
 from longterm.calibration.plot import plot_coverage
@@ -58,7 +58,7 @@ class Intervals(ReprMixin):
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm.calibration import Intervals
+    >>> from longterm.calibration.intervals import Intervals
     >>> rng, held = np.random.default_rng(0), 0
     >>> intervals = Intervals(0.9)
     >>> for _ in range(1000):

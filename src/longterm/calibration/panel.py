@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from longterm import _validate as validate
-from longterm._arrays import FloatArray
-from longterm._display import ReprMixin
+from longterm._base import validate
+from longterm._base.arrays import FloatArray
+from longterm._base.display import ReprMixin
 from longterm.calibration.bases import Asked
 from longterm.calibration.rule import LARGEST_SCORE, Calibration
 from longterm.errors import InputError
@@ -58,7 +58,7 @@ class PanelIntervals(ReprMixin):
     Examples
     --------
     >>> import pandas as pd
-    >>> from longterm.calibration import PanelIntervals
+    >>> from longterm.calibration.panel import PanelIntervals
     >>> panel = PanelIntervals(level=[80, 95])
     >>> frame = pd.DataFrame({"unique_id": ["a", "b"], "ds": [1, 1], "Naive": [3.0, 4.0]})
     >>> list(panel.predict(frame).columns)

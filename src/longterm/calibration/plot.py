@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from longterm import _validate as validate
+from longterm._base import validate
 from longterm.calibration.certificates import Bound
 from longterm.errors import InputError, missing_extra
 

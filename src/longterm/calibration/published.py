@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from longterm._validate import Hyper
+from longterm._base.validate import Hyper
 from longterm.calibration.bases import Tracker
 from longterm.calibration.corrections import Bets, Correction, Linear, Saturating
 from longterm.calibration.rule import Calibration

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from longterm import _validate as validate
-from longterm._arrays import Array, clamp_min, expand_last, least_divisor, namespace
-from longterm._display import ReprMixin
+from longterm._base import validate
+from longterm._base.arrays import Array, clamp_min, expand_last, least_divisor, namespace
+from longterm._base.display import ReprMixin
 from longterm.calibration.bases import Asked, Tracker, clamp_max, count_active, pinball, select
 from longterm.calibration.certificates import Bound, Evidence, group_bound, nested_bound, position_bound, tracker_bound
 from longterm.calibration.corrections import LARGEST_LOG_WEALTH, Correction, Counts, LinearAndBets, Saturating, Sinh
@@ -61,7 +61,7 @@ class Calibration(ReprMixin):
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm.calibration import Calibration
+    >>> from longterm.calibration.rule import Calibration
     >>> rule = Calibration(miss_rate=0.1)
     >>> state, misses = rule.init(), 0
     >>> for score in np.abs(np.random.default_rng(0).normal(size=2000)):

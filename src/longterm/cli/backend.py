@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from longterm import _validate as validate
+from longterm._base import validate
 from longterm.cli.options import OptionalInt, OptionalStr
-from longterm.experiments import Backend
+from longterm.lab import Backend
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ from typing import Any, get_type_hints
 import docstring_parser
 import tyro
 
+from longterm.catalogue.entries import Entry
+from longterm.catalogue.lookup import find_learner, find_problem, learners, problems
+from longterm.catalogue.parameter_types import describe_type
 from longterm.cli.options import NameList
-from longterm.experiments.catalogue import find_learner, find_problem, learners, problems
-from longterm.experiments.entries import Entry
-from longterm.experiments.parameter_types import describe_type
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
-from longterm._display import TextTable
-from longterm.experiments import Backend, ExperimentSpec, Result, run_experiment
-from longterm.experiments.paper_remarks import with_paper_remarks
+from longterm._base.display import TextTable
+from longterm.lab import Backend, ExperimentSpec, Result, run_experiment
+from longterm.lab.experiments.paper_remarks import with_paper_remarks
 
 MAX_WIDTH = 118
 """Characters in a line of a remark."""
@@ -43,7 +43,7 @@ def result_table(result: Result) -> str:
 
 def write_report(results: Sequence[Result], folders: Sequence[Path], page: Path, title: str) -> None:
     """Write figures into each folder, and one page for all results."""
-    from longterm.report import write_figures, write_page
+    from longterm.lab import write_figures, write_page
 
     for result, folder in zip(results, folders, strict=True):
         figures = folder / "figures"

@@ -8,13 +8,20 @@ from typing import Any
 
 import tyro
 
-from longterm._display import TextTable
+from longterm._base.display import TextTable
 from longterm.cli.options import OptionalFile, OptionalFloat, OptionalStr
 from longterm.errors import InputError
-from longterm.pacing import Auctions, DualMirrorDescent, PriceHistory, best_in_hindsight, play, synthetic_auctions
-from longterm.pacing.auctions import Missing
-from longterm.pacing.base import Pacer
-from longterm.pacing.planned import PlannedMirrorDescent
+from longterm.money import (
+    Auctions,
+    DualMirrorDescent,
+    PriceHistory,
+    best_in_hindsight,
+    replay_auctions,
+    synthetic_auctions,
+)
+from longterm.money.pacing.auctions import Missing
+from longterm.money.pacing.base import Pacer
+from longterm.money.pacing.planned import PlannedMirrorDescent
 
 
 @dataclass(frozen=True)
@@ -68,7 +75,7 @@ class PaceCommand:
             "dual mirror descent, planned": PlannedMirrorDescent.calibrated(budget, len(day), history),
         }
         best = best_in_hindsight(day.values, day.prices, budget)
-        runs = {rule: play(pacer, day) for rule, pacer in rules.items()}
+        runs = {rule: replay_auctions(pacer, day) for rule, pacer in rules.items()}
         totals: dict[str, tuple[Any, Any]] = {rule: (run.spent, run.value) for rule, run in runs.items()}
         totals["best in hindsight"] = (best.spent, best.objective)
         rows = [

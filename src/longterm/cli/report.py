@@ -9,8 +9,8 @@ import tyro
 
 from longterm.cli.output import write_report
 from longterm.errors import InputError
-from longterm.experiments import load_result
-from longterm.experiments.paper_remarks import with_paper_remarks
+from longterm.lab import load_result
+from longterm.lab.experiments.paper_remarks import with_paper_remarks
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ import tyro
 from longterm.cli.backend import BackendOptions
 from longterm.cli.options import NameList, OptionalFloat, OptionalInt
 from longterm.cli.output import run_and_print, write_report
-from longterm.engines.selection import EngineChoice
 from longterm.errors import InputError, did_you_mean
-from longterm.experiments.paper import BETA, OF_THE_PAPER, WITH_A_BUDGET, Options, paper_spec
-from longterm.experiments.spec import slug
+from longterm.lab.experiments.paper import BETA, OF_THE_PAPER, WITH_A_BUDGET, Options, paper_spec
+from longterm.lab.experiments.spec import slug
+from longterm.play.engines.selection import EngineChoice
 
 NAMES = (*OF_THE_PAPER, "sample", "all")
 

@@ -11,11 +11,11 @@ import tyro
 from longterm.cli.backend import BackendOptions
 from longterm.cli.options import IntList, NameList, OptionalFile, OptionalFolder, OptionalInt, OptionalStr
 from longterm.cli.output import run_and_print, write_report
-from longterm.engines.selection import EngineChoice
 from longterm.errors import InputError
-from longterm.experiments import ExperimentSpec, parse_learner, parse_problem, read_spec
-from longterm.experiments.spec import validate_sequences
-from longterm.experiments.spec_tables import add_learners
+from longterm.lab import ExperimentSpec, parse_learner, parse_problem, read_spec
+from longterm.lab.experiments.spec import validate_sequences
+from longterm.lab.experiments.spec_tables import add_learners
+from longterm.play.engines.selection import EngineChoice
 
 
 @dataclass(frozen=True)

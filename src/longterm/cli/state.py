@@ -9,9 +9,9 @@ from typing import Literal
 
 import tyro
 
-from longterm._display import TextTable
+from longterm._base.display import TextTable
 from longterm.cli.output import terminal_width
-from longterm.service.contents import StoredObject, describe
+from longterm.storage.contents import StoredObject, describe
 
 
 @dataclass(frozen=True)

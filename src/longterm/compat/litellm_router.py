@@ -17,13 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from longterm import _validate as validate
-from longterm._arrays import FloatArray
-from longterm.decisions.choice import Choice, require_rewards
-from longterm.decisions.chooser import Chooser
-from longterm.decisions.text import WordHash
+from longterm._base import validate
+from longterm._base.arrays import FloatArray
 from longterm.errors import InputError, OutOfBudgetError, TokenError, missing_extra
-from longterm.service import Ledger, Token
+from longterm.money import Ledger
+from longterm.money.choosing.choice import Choice, require_rewards
+from longterm.money.choosing.chooser import Chooser
+from longterm.money.choosing.text import WordHash
+from longterm.storage import Token
 
 try:
     from litellm.integrations.custom_logger import CustomLogger

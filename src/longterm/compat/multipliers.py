@@ -18,11 +18,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from longterm import _validate as validate
-from longterm._arrays import Array
-from longterm._display import ReprMixin
-from longterm.decisions.prices import entropic_step, maximum, where
+from longterm._base import validate
+from longterm._base.arrays import Array
+from longterm._base.display import ReprMixin
 from longterm.errors import InputError
+from longterm.money.prices import entropic_step, maximum, where
 
 
 class DualState(NamedTuple):

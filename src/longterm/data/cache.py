@@ -18,10 +18,10 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from longterm._base.files import write_atomically
 from longterm.data.locations import cache_folder
 from longterm.data.registry import Arrays
 from longterm.errors import DataError
-from longterm.storage.files import write_atomically
 
 VERSION = 1
 """The version of the arrays that parsers return."""

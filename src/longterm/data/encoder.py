@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from longterm._arrays import FloatArray
+from longterm._base.arrays import FloatArray
 from longterm.errors import DataError, InputError, import_optional
 
 Missing = Literal["refuse", "drop", "fill"]
@@ -54,7 +54,7 @@ class TableEncoder:
     Examples
     --------
     >>> import pandas as pd
-    >>> from longterm.data import from_frame
+    >>> from longterm.data.tables import from_frame
     >>> rows = from_frame(pd.DataFrame({"age": [30, 50], "city": ["Bern", "Rome"], "label": [0, 1]}))
     >>> rows.encoder.transform(pd.DataFrame({"city": ["Rome", "Oslo"], "age": [20, 40]}))
     array([[20.,  0.,  1.],

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from longterm._arrays import FloatArray
+from longterm._base.arrays import FloatArray
 
 if TYPE_CHECKING:
     from longterm.data.encoder import TableEncoder

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from longterm import _validate as validate
-from longterm._arrays import FloatArray
+from longterm._base import validate
+from longterm._base.arrays import FloatArray
 from longterm.data.reading import open_text
 from longterm.errors import DataError, import_optional
 
@@ -64,7 +64,7 @@ def read_libsvm(
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from longterm.data import read_libsvm
+    >>> from longterm.data.libsvm import read_libsvm
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder) / "tiny"
     ...     _ = file.write_text("+1 1:0.5 3:2\n-1 2:1\n")

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from longterm._arrays import FloatArray
+from longterm._base.arrays import FloatArray
 from longterm.data.cache import load_cached
 from longterm.data.locations import fetch
 from longterm.data.reading import open_text

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from scipy.sparse import csr_array
 
-from longterm._arrays import FloatArray
+from longterm._base.arrays import FloatArray
 from longterm.data.cache import file_hash, load_cached, write_cached
 from longterm.data.encoder import Missing
 from longterm.data.labelled import Labelled
@@ -77,7 +77,7 @@ def load_sample() -> Labelled:
 
     Examples
     --------
-    >>> from longterm.data import load_sample
+    >>> from longterm.data.rows import load_sample
     >>> sample = load_sample()
     >>> sample.features.shape, int((sample.labels == 1).sum())
     ((6000, 54), 2905)
@@ -116,7 +116,7 @@ def load_mapped(
 
     Examples
     --------
-    >>> from longterm.data import load_mapped
+    >>> from longterm.data.rows import load_mapped
     >>> rows = load_mapped("sample")
     >>> rows.features.shape, rows.features.flags.writeable
     ((6000, 54), False)

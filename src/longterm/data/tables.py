@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from longterm import _validate as validate
+from longterm._base import validate
 from longterm.data.encoder import Missing, as_frame, fill_empty_cells, fit_encoder, require_distinct
 from longterm.data.labelled import Labelled
 from longterm.data.libsvm import read_libsvm
@@ -53,7 +53,7 @@ def load_table(
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from longterm.data import load_table
+    >>> from longterm.data.tables import load_table
     >>> file = Path(tempfile.mkdtemp()) / "customers.csv"
     >>> lines = ["customer,age,plan,left", "C1,30,basic,no", "C2,50,team,yes"]
     >>> size = file.write_text(chr(10).join(lines))
@@ -103,7 +103,7 @@ def from_frame(
     Examples
     --------
     >>> import pandas as pd
-    >>> from longterm.data import from_frame
+    >>> from longterm.data.tables import from_frame
     >>> rows = from_frame(pd.DataFrame({"age": [30, 50], "city": ["Bern", "Rome"], "label": ["no", "yes"]}))
     >>> rows.features, rows.labels
     (array([[30.,  1.,  0.],

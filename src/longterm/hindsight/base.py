@@ -9,12 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from longterm import _validate as validate
-from longterm._arrays import FloatArray
-from longterm.engines.trace import SeedsPlayed
+from longterm._base import validate
+from longterm._base.arrays import FloatArray
 from longterm.errors import InputError, StreamEndedError
-from longterm.problems import Benchmark, Problem
-from longterm.streams import Block, Stream
+from longterm.play.engines.trace import SeedsPlayed
+from longterm.problems import Benchmark, Block, Problem, Stream
 
 FEASIBILITY = 1e-9
 """A point counts as feasible if it violates no constraint by more than this share of D."""

@@ -19,15 +19,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from longterm._arrays import FloatArray
-from longterm.constraints import Affine
+from longterm._base.arrays import FloatArray
 from longterm.errors import InputError, LongtermError
 from longterm.hindsight.base import Hindsight, Request, Solution, is_feasible, require_rounds, total_loss
 from longterm.hindsight.certificates import certified_gap
-from longterm.losses import Linear, SquaredDistance
-from longterm.problems import Problem
-from longterm.sets import Set
-from longterm.streams import Block
+from longterm.problems import Affine, Block, Linear, Problem, Set, SquaredDistance
 
 TOLERANCE = 1e-10
 """HiGHS's feasibility tolerance, the smallest that it accepts."""

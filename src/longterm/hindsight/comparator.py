@@ -9,9 +9,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from longterm import _validate as validate
-from longterm._arrays import FloatArray
-from longterm.engines import Comparison, Trace
+from longterm._base import validate
+from longterm._base.arrays import FloatArray
+from longterm._base.progress import Progress, reporter
 from longterm.errors import InputError, LongtermError
 from longterm.hindsight.base import Hindsight, Request, Solution, increasing_rounds, is_feasible
 from longterm.hindsight.closed_forms import infeasible, solve_by_mean_target, solve_by_minimiser, solve_by_polyhedron
@@ -19,10 +19,9 @@ from longterm.hindsight.cvxpy_statements import can_state, solve_by_cvxpy
 from longterm.hindsight.logistic import solve_by_newton
 from longterm.hindsight.moving import solve_moving
 from longterm.hindsight.numerical import solve_numerically
-from longterm.problems import Benchmark, EveryRound, Problem
-from longterm.progress import Progress, reporter
-from longterm.streams import Block, Seeds, Stream
-from longterm.streams.base import validate_seeds
+from longterm.play import Comparison, Trace
+from longterm.problems import Benchmark, Block, EveryRound, Problem, Seeds, Stream
+from longterm.problems.streams.base import validate_seeds
 
 Method = Literal["auto", "numerical", "cvxpy"]
 """The solver: selected automatically, or by name to check the others."""
@@ -76,8 +75,7 @@ def best(
     --------
     >>> import numpy as np
     >>> from longterm import hindsight
-    >>> from longterm.problems import two_dimensional
-    >>> from longterm.streams import Replay
+    >>> from longterm.problems import Replay, two_dimensional
     >>> stream = Replay([np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])])
     >>> found = hindsight.best(two_dimensional(), stream, [3])
     >>> found.x, found.loss.round(4), found.solver
@@ -86,9 +84,7 @@ def best(
     A custom loss and constraint:
 
     >>> from longterm import Problem
-    >>> from longterm.constraints import CustomConstraint
-    >>> from longterm.losses import CustomLoss
-    >>> from longterm.sets import Box
+    >>> from longterm.problems import Box, CustomConstraint, CustomLoss
     >>> cosh = CustomLoss(2, lambda x: np.cosh(x - 1).sum(-1), lambda x: np.sinh(x - 1), 10.0, 10.0)
     >>> disc = CustomConstraint(2, lambda x: (x * x).sum(-1) - 0.5, lambda x: 2 * x, 4.0, 2.0)
     >>> found = hindsight.best(Problem(Box.cube(2, -1.0, 1.0), cosh, disc), Replay([], rounds=9), [9])

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from longterm._arrays import FloatArray
+from longterm._base.arrays import FloatArray
 from longterm.errors import InputError
 from longterm.hindsight.search import Search
-from longterm.projections import Polyhedron
-from longterm.sets import Set
+from longterm.problems import Polyhedron, Set
 
 MAX_PLANES = 300
 """The maximum number of steps."""

@@ -18,23 +18,33 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longterm.constraints import Constraint, ElasticNetBudget, L2Budget, Maximum, PositiveSemidefinite, Stack
 from longterm.errors import InputError, LongtermError, import_optional
 from longterm.hindsight.base import Solution, total_loss
 from longterm.hindsight.certificates import certified_gap
-from longterm.losses import (
+from longterm.problems import (
     Absolute,
+    Ball,
+    Block,
+    Box,
+    Constraint,
+    ElasticNetBudget,
     Hinge,
+    L2Budget,
     LeastSquares,
     Linear,
     Logistic,
     Loss,
+    Maximum,
+    PositiveSemidefinite,
     PricedUtility,
+    Problem,
+    Product,
+    RowStochastic,
+    Set,
+    Simplex,
     SquaredDistance,
+    Stack,
 )
-from longterm.problems import Problem
-from longterm.sets import Ball, Box, Product, RowStochastic, Set, Simplex
-from longterm.streams import Block
 
 
 def import_cvxpy() -> Any:

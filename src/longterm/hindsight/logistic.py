@@ -19,15 +19,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longterm._arrays import FloatArray
-from longterm.constraints import Affine, Constraint, ElasticNetBudget, Stack
+from longterm._base.arrays import FloatArray
 from longterm.errors import InputError
 from longterm.hindsight.base import Hindsight, Request, Solution
 from longterm.hindsight.proximal_newton import ElasticNetBall, ElasticNetSlab, Evaluation, Minimum, minimise
-from longterm.losses import Logistic
-from longterm.problems import Problem
-from longterm.sets import Ball
-from longterm.streams import ResampledRows
+from longterm.problems import Affine, Ball, Constraint, ElasticNetBudget, Logistic, Problem, ResampledRows, Stack
 
 SEQUENCES_PER_SOLVE = 16
 """The number of sequences solved together."""

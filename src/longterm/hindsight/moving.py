@@ -19,15 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from longterm._arrays import FloatArray
-from longterm.constraints import VaryingAffine
+from longterm._base.arrays import FloatArray
 from longterm.errors import InputError, LongtermError
 from longterm.hindsight.base import FEASIBILITY, Hindsight, Request, Solution, rounds_of
 from longterm.hindsight.cvxpy_statements import import_cvxpy, is_solved, state_constraint, state_loss, state_set
-from longterm.losses import Linear, SquaredDistance
-from longterm.problems import Problem
-from longterm.sets import Ball, Box
-from longterm.streams import Block
+from longterm.problems import Ball, Block, Box, Linear, Problem, SquaredDistance, VaryingAffine
 
 MARGIN, PATH_MARGIN = 1e-9, 5e-8
 """Constraints are tightened by these shares of D and P, so that the solver's rounding violates nothing."""

@@ -13,13 +13,12 @@ The gap is valid at any time. It can stay large in many dimensions, where a few 
 
 from __future__ import annotations
 
-from longterm._arrays import FloatArray
+from longterm._base.arrays import FloatArray
 from longterm.hindsight.base import Solution
 from longterm.hindsight.cutting_planes import run_cutting_planes
 from longterm.hindsight.search import Search
 from longterm.hindsight.smooth_steps import run_projected_gradients, run_slsqp
-from longterm.problems import Problem
-from longterm.streams import Block
+from longterm.problems import Block, Problem
 
 
 def solve_numerically(problem: Problem, block: Block, start: FloatArray | None, relative_gap: float) -> Solution | None:

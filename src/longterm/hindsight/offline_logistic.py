@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from longterm import _validate as validate
-from longterm._arrays import FloatArray
-from longterm.constraints import ElasticNetBudget
+from longterm._base import validate
+from longterm._base.arrays import FloatArray
+from longterm._base.progress import Progress, reporter
 from longterm.errors import InputError
 from longterm.hindsight.logistic import DrawnRows, LabelledRows
 from longterm.hindsight.proximal_newton import ElasticNetBall, Minimum, minimise
-from longterm.progress import Progress, reporter
+from longterm.problems import ElasticNetBudget
 
 FIRST_BUDGET = 2.0**-10
 BUDGET_RANGE = 2.0**40
@@ -95,7 +95,7 @@ def least_log_loss(
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm.hindsight import least_log_loss
+    >>> from longterm.hindsight.offline_logistic import least_log_loss
     >>> features = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
     >>> solution = least_log_loss(features, np.array([1.0, -1.0, 1.0]), budget=1.5)
     >>> solution.x, round(solution.loss, 4), solution.share
@@ -139,7 +139,7 @@ def choose_budget(
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm.hindsight import choose_budget
+    >>> from longterm.hindsight.offline_logistic import choose_budget
     >>> rng = np.random.default_rng(0)
     >>> features = rng.standard_normal((500, 10))
     >>> labels = np.sign(features @ np.arange(10.0) + rng.standard_normal(500))

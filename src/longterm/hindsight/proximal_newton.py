@@ -30,11 +30,10 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from longterm._arrays import FloatArray
-from longterm.constraints import ElasticNetBudget
+from longterm._base.arrays import FloatArray
 from longterm.errors import LongtermError
 from longterm.hindsight.certificates import elastic_net_gap, support_multiplier, support_of_elastic_net
-from longterm.projections import project_onto_elastic_net
+from longterm.problems import ElasticNetBudget, project_onto_elastic_net
 
 MAX_STEPS = 200
 MAX_MODEL_STEPS = 5000

@@ -12,12 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from longterm._arrays import FloatArray
+from longterm._base.arrays import FloatArray
 from longterm.hindsight.base import FEASIBILITY, Solution, total_loss
 from longterm.hindsight.certificates import certified_gap
-from longterm.problems import Problem
-from longterm.sets import Set
-from longterm.streams import Block
+from longterm.problems import Block, Problem, Set
 
 PLANES_PER_COORDINATE = 6
 """The number of planes kept for each coordinate, besides those of the latest bound."""

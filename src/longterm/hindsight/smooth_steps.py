@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from longterm._arrays import FloatArray
+from longterm._base.arrays import FloatArray
 from longterm.hindsight.search import Search
-from longterm.sets import Ball, Product, Set
+from longterm.problems import Ball, Product, Set
 
 MAX_GRADIENT_STEPS = 400
 SHORTEST_STEP = 1e-14

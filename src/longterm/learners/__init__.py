@@ -2,63 +2,63 @@
 
 from typing import Any
 
-from longterm.learners.adagrad_aogd import AdaGradAOGD
-from longterm.learners.ader import Ader
-from longterm.learners.aftrl import AFTRL, AdaptiveAFTRL, MixedAFTRL
-from longterm.learners.aogd import AOGD
-from longterm.learners.base import Learner, State
-from longterm.learners.coldq import COLDQ
-from longterm.learners.decaying_margin_aogd import DecayingMarginAOGD
-from longterm.learners.diagonal_adagrad_aogd import DiagonalAdaGradAOGD
-from longterm.learners.doubling_restarts import DoublingRestarts
-from longterm.learners.drift_plus_penalty import DriftPlusPenalty
-from longterm.learners.duals import Duals, OneForTheMaximum, OnePerConstraint
-from longterm.learners.feedback import Feedback, observe
-from longterm.learners.feedback_check import OnBrokenBound
-from longterm.learners.ftrl import FTRL
-from longterm.learners.ftrl_scales import GivenScale, OnlineScale, StronglyConvexScale
-from longterm.learners.growing_penalty import GrowingPenalty
-from longterm.learners.hedged_cuts import HedgedCuts
-from longterm.learners.hedged_restarts import HedgedRestarts
-from longterm.learners.hinted_cuts import HintedCuts
-from longterm.learners.hints import GivenHints, HintModel, KnownConstraint, LastGradient, NoHint, Seasonal
-from longterm.learners.inner import AdaGradNorm, Inner, StronglyConvexOGD
-from longterm.learners.latest_cut import LatestCut
-from longterm.learners.lewa import LEWA
-from longterm.learners.made_for import MadeForHorizon
-from longterm.learners.mahdavi_no_violation import NoViolationMahdaviOGD
-from longterm.learners.mahdavi_ogd import MahdaviOGD
-from longterm.learners.margins import ConstantMargin, DecayingMargin, Margin
-from longterm.learners.mirror_prox import MirrorProx
-from longterm.learners.movement_budget import MovementBudget
-from longterm.learners.multiplier import Multiplier
-from longterm.learners.needs import Need
-from longterm.learners.networked_saddle_point import NetworkedSaddlePoint
-from longterm.learners.no_violation_aogd import NoViolationAOGD
-from longterm.learners.no_violation_mirror_prox import NoViolationMirrorProx
-from longterm.learners.one_projection_sgd import OneProjectionSGD
-from longterm.learners.online_adm import FeasibleOnlineADM, OnlineADM
-from longterm.learners.optimistic_aftrl import ForecastScale, OptimisticAFTRL
-from longterm.learners.optimistic_coco import OptimisticCOCO
-from longterm.learners.optimistic_ogd import OptimisticOGD
-from longterm.learners.path_budget import PathBudget
-from longterm.learners.penalised_ftrl import AdaptivePenalisedFTRL, MixedPenalisedFTRL, PenalisedFTRL
-from longterm.learners.polyak_feasibility import PolyakFeasibility
-from longterm.learners.projected_ogd import ProjectedOGD
-from longterm.learners.prox_penalty import ProxPenalty
-from longterm.learners.proximal_aogd import ProximalAOGD
-from longterm.learners.quadratic_penalty import QuadraticPenaltyOGD
-from longterm.learners.queue_rates import Published, Rates, Sharp
-from longterm.learners.recoo import RECOO
-from longterm.learners.restarts import Restarted
-from longterm.learners.scale_mixture import ScaleMixture
-from longterm.learners.sinha_vaze import SinhaVaze
-from longterm.learners.strongly_adaptive import StronglyAdaptive
-from longterm.learners.tightened import Tightened
-from longterm.learners.tracked_penalty import TrackedPenalty
-from longterm.learners.two_point_bandit import TwoPointBandit
-from longterm.learners.yu_lee_lee import YuLeeLee
-from longterm.learners.yu_neely import YuNeely
+from longterm.learners.cuts.hedged_cuts import HedgedCuts
+from longterm.learners.cuts.hinted_cuts import HintedCuts
+from longterm.learners.cuts.latest_cut import LatestCut
+from longterm.learners.ftrl.aftrl import AFTRL, AdaptiveAFTRL, MixedAFTRL
+from longterm.learners.ftrl.ftrl import FTRL
+from longterm.learners.ftrl.growing_penalty import GrowingPenalty
+from longterm.learners.ftrl.multiplier import Multiplier
+from longterm.learners.ftrl.penalised_ftrl import AdaptivePenalisedFTRL, MixedPenalisedFTRL, PenalisedFTRL
+from longterm.learners.ftrl.scale_mixture import ScaleMixture
+from longterm.learners.ftrl.scales import GivenScale, OnlineScale, StronglyConvexScale
+from longterm.learners.interface.feedback import Feedback, observe
+from longterm.learners.interface.feedback_check import OnBrokenBound
+from longterm.learners.interface.horizons import MadeForHorizon
+from longterm.learners.interface.learner import Learner, State
+from longterm.learners.interface.needs import Need
+from longterm.learners.optimistic.hints import GivenHints, HintModel, KnownConstraint, LastGradient, NoHint, Seasonal
+from longterm.learners.optimistic.optimistic_aftrl import ForecastScale, OptimisticAFTRL
+from longterm.learners.optimistic.optimistic_coco import OptimisticCOCO
+from longterm.learners.optimistic.optimistic_ogd import OptimisticOGD
+from longterm.learners.penalties.coldq import COLDQ
+from longterm.learners.penalties.prox_penalty import ProxPenalty
+from longterm.learners.penalties.quadratic_penalty import QuadraticPenaltyOGD
+from longterm.learners.penalties.recoo import RECOO
+from longterm.learners.projected.polyak_feasibility import PolyakFeasibility
+from longterm.learners.projected.projected_ogd import ProjectedOGD
+from longterm.learners.queues.drift_plus_penalty import DriftPlusPenalty
+from longterm.learners.queues.yu_neely import YuNeely
+from longterm.learners.restarts.doubling_restarts import DoublingRestarts
+from longterm.learners.restarts.restarts import Restarted
+from longterm.learners.saddle_point.adagrad_aogd import AdaGradAOGD
+from longterm.learners.saddle_point.aogd import AOGD
+from longterm.learners.saddle_point.diagonal_adagrad_aogd import DiagonalAdaGradAOGD
+from longterm.learners.saddle_point.duals import Duals, OneForTheMaximum, OnePerConstraint
+from longterm.learners.saddle_point.lewa import LEWA
+from longterm.learners.saddle_point.mahdavi_ogd import MahdaviOGD
+from longterm.learners.saddle_point.mirror_prox import MirrorProx
+from longterm.learners.saddle_point.networked_saddle_point import NetworkedSaddlePoint
+from longterm.learners.saddle_point.one_projection_sgd import OneProjectionSGD
+from longterm.learners.saddle_point.online_adm import FeasibleOnlineADM, OnlineADM
+from longterm.learners.saddle_point.proximal_aogd import ProximalAOGD
+from longterm.learners.saddle_point.two_point_bandit import TwoPointBandit
+from longterm.learners.surrogates.inner import AdaGradNorm, Inner, StronglyConvexOGD
+from longterm.learners.surrogates.queue_rates import Published, Rates, Sharp
+from longterm.learners.surrogates.sinha_vaze import SinhaVaze
+from longterm.learners.surrogates.yu_lee_lee import YuLeeLee
+from longterm.learners.tightened.decaying_margin_aogd import DecayingMarginAOGD
+from longterm.learners.tightened.mahdavi_no_violation import NoViolationMahdaviOGD
+from longterm.learners.tightened.margins import ConstantMargin, DecayingMargin, Margin
+from longterm.learners.tightened.no_violation_aogd import NoViolationAOGD
+from longterm.learners.tightened.no_violation_mirror_prox import NoViolationMirrorProx
+from longterm.learners.tightened.tightened import Tightened
+from longterm.learners.tracking.ader import Ader
+from longterm.learners.tracking.hedged_restarts import HedgedRestarts
+from longterm.learners.tracking.movement_budget import MovementBudget
+from longterm.learners.tracking.path_budget import PathBudget
+from longterm.learners.tracking.strongly_adaptive import StronglyAdaptive
+from longterm.learners.tracking.tracked_penalty import TrackedPenalty
 
 __all__ = [
     "AFTRL",

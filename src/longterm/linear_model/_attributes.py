@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from longterm._arrays import FloatArray
+from longterm._base.arrays import FloatArray
 from longterm.linear_model._passes import RecentAverage
 from longterm.linear_model.streaming import BudgetLinearLearner
 from longterm.storage.one_thread import serialised

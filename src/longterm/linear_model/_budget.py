@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from longterm._arrays import FloatArray
+from longterm._base.arrays import FloatArray
 from longterm.errors import warn_caller
 from longterm.linear_model._passes import TrainingRows
 from longterm.linear_model.streaming import BudgetLinearLearner

@@ -21,8 +21,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from longterm import _validate as validate
-from longterm._arrays import FloatArray
+from longterm._base import validate
+from longterm._base.arrays import FloatArray
 from longterm.errors import InputError
 from longterm.linear_model._attributes import MODELS
 from longterm.linear_model._budget import ONE_SCALE_BUDGET, generous_budget, warn_about_budget

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longterm._arrays import FloatArray
+from longterm._base.arrays import FloatArray
 from longterm.linear_model._rows import RowBlock, to_dense
 from longterm.linear_model.kernels.moments import dense_moments, sparse_moments
 

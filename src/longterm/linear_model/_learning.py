@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longterm._arrays import FloatArray
+from longterm._base.arrays import FloatArray
 from longterm.errors import InputError
 from longterm.linear_model._feature_scale import PAST_WEIGHT, POWER, TARGET_POWER, FeatureScale
 from longterm.linear_model._memory import LearnerMemory

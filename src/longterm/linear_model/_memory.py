@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from longterm._arrays import FloatArray
+from longterm._base.arrays import FloatArray
 from longterm.errors import SnapshotError
 from longterm.linear_model._average import Average, DrawnRounds
 from longterm.linear_model._feature_scale import FACTOR_BOUND, LONGEST_ROW, FeatureScale
@@ -18,7 +18,7 @@ from longterm.linear_model._settings import Settings
 from longterm.linear_model._stored import checked_settings
 from longterm.linear_model.kernels.layout import Parameters
 from longterm.linear_model.kernels.state import KernelState
-from longterm.projections import project_onto_elastic_net
+from longterm.problems import project_onto_elastic_net
 from longterm.storage.one_thread import OneThread, exclusive
 from longterm.storage.snapshot import Snapshot, read_snapshot, write_snapshot
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from longterm._arrays import FloatArray
+from longterm._base.arrays import FloatArray
 from longterm.linear_model.kernels.losses import values_and_slopes
 from longterm.linear_model.streaming import BudgetLinearLearner
 

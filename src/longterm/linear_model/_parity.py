@@ -20,8 +20,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from longterm import _validate as validate
-from longterm._arrays import FloatArray
+from longterm._base import validate
+from longterm._base.arrays import FloatArray
 from longterm.errors import InputError
 from longterm.linear_model._stored import require
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from longterm._arrays import FloatArray
+from longterm._base.arrays import FloatArray
 from longterm.linear_model._rows import RowBlock
 from longterm.linear_model.streaming import BudgetLinearLearner
 

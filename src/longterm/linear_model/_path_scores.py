@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from longterm._arrays import FloatArray
+from longterm._base.arrays import FloatArray
 
 BATCH = 32
 """Rounds in a batch. Standard errors treat batches as independent; rows within a batch need not be."""

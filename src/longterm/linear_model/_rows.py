@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from longterm._arrays import FloatArray
+from longterm._base.arrays import FloatArray
 from longterm.errors import InputError, NonFiniteError
 
 NO_NUMBERS = np.empty(0)

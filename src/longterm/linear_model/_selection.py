@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from longterm._arrays import FloatArray
+from longterm._base.arrays import FloatArray
 from longterm.linear_model._rows import RowBlock, row_block
 from longterm.linear_model.streaming import BudgetLinearLearner
 

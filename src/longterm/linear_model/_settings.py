@@ -12,13 +12,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from longterm import _validate as validate
-from longterm.constraints import ElasticNetBudget
+from longterm._base import validate
 from longterm.errors import InputError
 from longterm.linear_model.kernels.layout import Parameters
 from longterm.linear_model.kernels.losses import CODES, HINGE, HUBER, LOGISTIC, OF_TWO_CLASSES, QUANTILE
-from longterm.losses import Hinge, Huber, LeastSquares, Logistic, Loss, Quantile, SquaredHinge
-from longterm.sets import Ball
+from longterm.problems import Ball, ElasticNetBudget, Hinge, Huber, LeastSquares, Logistic, Loss, Quantile, SquaredHinge
 
 RULES = ("a-ftrl", "a-ogd", "penalised-ftrl")
 LEADERS = ("a-ftrl", "penalised-ftrl")
@@ -135,7 +133,7 @@ class Settings:
         return replace(common, step=radius / G, theta_0=SHARE * D**2 / F, weight_0=(F + radius * G) / D)
 
     def _reference_loss(self, given: Mapping[str, float]) -> Loss:
-        """Return the loss of `longterm.losses`. Its bounds depend on lengths only, so one coordinate suffices."""
+        """Return the loss of `problems.losses`. Its bounds depend on lengths only, so one coordinate suffices."""
         rows = math.hypot(given["feature_norm"], 1.0 if self.intercept_bound > 0 else 0.0)
         if self.classifies:
             if self.code == LOGISTIC:

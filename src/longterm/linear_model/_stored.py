@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longterm._arrays import FloatArray
-from longterm.learners.multi_scale_hedge import BLOCK_TOLERANCE, LONGEST_BLOCK
+from longterm._base.arrays import FloatArray
 from longterm.linear_model._average import stretch_length
 from longterm.linear_model._feature_scale import CENTRED_NAMES, FACTOR_BOUND, NAMES
 from longterm.linear_model._settings import Settings
@@ -32,6 +31,7 @@ from longterm.linear_model.kernels.layout import (
 from longterm.linear_model.kernels.mixture import inverse_rate, place, set_priors, set_shares
 from longterm.linear_model.kernels.round import PRIOR_POWER, REACH, RESIDUAL_TOLERANCE
 from longterm.linear_model.kernels.state import KernelState
+from longterm.theory.scales import BLOCK_TOLERANCE, LONGEST_BLOCK
 
 CLOSE, TINY = 1e-6, 1e-150
 """The relative difference up to which numbers count as the same, and the size below which squares underflow."""

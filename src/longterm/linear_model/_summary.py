@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from longterm import _validate as validate
-from longterm._display import TextTable, format_number
+from longterm._base import validate
+from longterm._base.display import TextTable, format_number
 
 INTERCEPT = "(intercept)"
 

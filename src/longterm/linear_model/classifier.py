@@ -71,7 +71,7 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm.linear_model import BudgetLinearClassifier
+    >>> from longterm.linear_model.classifier import BudgetLinearClassifier
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((1000, 10))
     >>> y = np.where(X[:, 0] - X[:, 1] + 0.1 * rng.standard_normal(1000) > 0, "up", "down")

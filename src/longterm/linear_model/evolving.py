@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longterm import _validate as validate
-from longterm._arrays import FloatArray
+from longterm._base import validate
+from longterm._base.arrays import FloatArray
 from longterm.errors import InputError
 from longterm.linear_model._rows import IN_ORDER, NO_NUMBERS, RowBlock
 from longterm.linear_model._settings import LEADERS, Settings
@@ -57,7 +57,7 @@ class EvolvingLinearLearner(BudgetLinearLearner):
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm.linear_model import EvolvingLinearLearner
+    >>> from longterm.linear_model.evolving import EvolvingLinearLearner
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((8000, 3))
     >>> turns = np.where(np.arange(8000) // 2000 % 2, -1, 1)  # the labels change sign every 2,000 rows

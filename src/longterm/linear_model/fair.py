@@ -46,7 +46,7 @@ class FairLinearClassifier(BudgetLinearClassifier):
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm.linear_model import FairLinearClassifier
+    >>> from longterm.linear_model.fair import FairLinearClassifier
     >>> rng = np.random.default_rng(0)
     >>> group = rng.choice(["a", "b"], 4000)
     >>> X = rng.standard_normal((4000, 3)) + np.where(group == "a", 0.5, 0.0)[:, None]

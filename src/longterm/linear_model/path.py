@@ -14,19 +14,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from longterm import _validate as validate
-from longterm._arrays import FloatArray
+from longterm._base import validate
+from longterm._base.arrays import FloatArray
 from longterm.errors import InputError
 from longterm.linear_model._path_scores import PathScores
-from longterm.linear_model._rows import (
-    IN_ORDER,
-    NO_NUMBERS,
-    RowBlock,
-    labels_for,
-    order_for,
-    row_block,
-    weights_for,
-)
+from longterm.linear_model._rows import IN_ORDER, NO_NUMBERS, RowBlock, labels_for, order_for, row_block, weights_for
 from longterm.linear_model.streaming import BudgetLinearLearner
 from longterm.storage.one_thread import exclusive, serialised
 
@@ -83,7 +75,7 @@ class BudgetPath:
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm.linear_model import BudgetPath
+    >>> from longterm.linear_model.path import BudgetPath
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((4000, 20))
     >>> y = np.where(X[:, 0] - X[:, 1] + rng.standard_normal(4000) > 0, 1.0, -1.0)

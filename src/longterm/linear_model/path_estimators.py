@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from longterm import _validate as validate
+from longterm._base import validate
 from longterm.errors import InputError
 from longterm.linear_model._passes import RecentAverage, TrainingRows
 from longterm.linear_model._path_scores import PathScores
@@ -211,7 +211,7 @@ class BudgetPathClassifier(_PathModel, BudgetLinearClassifier):
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm.linear_model import BudgetPathClassifier
+    >>> from longterm.linear_model.path_estimators import BudgetPathClassifier
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((3000, 30))
     >>> y = X[:, 0] - X[:, 1] + 0.5 * X[:, 2] + rng.standard_normal(3000) > 0
@@ -273,7 +273,7 @@ class BudgetPathRegressor(_PathModel, BudgetLinearRegressor):
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm.linear_model import BudgetPathRegressor
+    >>> from longterm.linear_model.path_estimators import BudgetPathRegressor
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((3000, 30))
     >>> y = 1.0 + X[:, 0] - X[:, 1] + 0.1 * rng.standard_normal(3000)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
-from longterm._arrays import FloatArray
+from longterm._base.arrays import FloatArray
 from longterm.linear_model._estimator import BudgetLinearModel
 from longterm.linear_model._passes import TrainingRows
 from longterm.linear_model._rows import labels_for, row_block, weights_for
@@ -37,7 +37,7 @@ class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm.linear_model import BudgetLinearRegressor
+    >>> from longterm.linear_model.regressor import BudgetLinearRegressor
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((2000, 10))
     >>> y = 3 * X[:, 0] + 100 + 0.1 * rng.standard_normal(2000)

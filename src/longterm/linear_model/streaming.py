@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from longterm._arrays import FloatArray
+from longterm._base.arrays import FloatArray
 from longterm.errors import InputError, NonFiniteError
 from longterm.linear_model._average import Average
 from longterm.linear_model._feature_scale import FeatureScale
@@ -80,7 +80,7 @@ class BudgetLinearLearner(BlockLearner):
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm.linear_model import BudgetLinearLearner
+    >>> from longterm.linear_model.streaming import BudgetLinearLearner
     >>> learner = BudgetLinearLearner(3, budget=1.0, fit_intercept=False)
     >>> learner.step(np.array([0, 2]), np.array([3.0, 4.0]), 1.0)
     0.0

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from longterm._arrays import Array, FloatArray, namespace
-from longterm.constraints import Affine, Constraint
-from longterm.sets import Set
+from longterm._base.arrays import Array, FloatArray, namespace
+from longterm.problems.constraints import Affine, Constraint
+from longterm.problems.sets import Set
 
 
 class Benchmark(ABC):
@@ -71,7 +71,7 @@ class EveryRound(_FromRounds):
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm.hindsight import EveryRound, OnAverage
+    >>> from longterm.problems.benchmarks import EveryRound, OnAverage
     >>> rounds = np.array([[[1.0, 0.0]], [[0.0, 1.0]], [[1.0, 0.0]]]), np.array([[3.0], [2.0], [1.0]])
     >>> every = EveryRound().of_affine(*rounds)
     >>> every.matrix, every.limit

@@ -17,9 +17,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from longterm._arrays import ROUNDING, FloatArray
-from longterm.constraints import Affine, Constraint
-from longterm.sets import Set
+from longterm._base.arrays import ROUNDING, FloatArray
+from longterm.problems.constraints import Affine, Constraint
+from longterm.problems.sets import Set
 
 STEPS = 60
 """The number of Polyak steps."""

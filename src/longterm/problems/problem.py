@@ -8,18 +8,18 @@ from functools import cached_property
 
 import numpy as np
 
-from longterm import _validate as validate
-from longterm._arrays import FloatArray
-from longterm._display import ReprMixin
-from longterm.constraints import Constraint
-from longterm.constraints.prox import AffineProx
+from longterm._base import validate
+from longterm._base.arrays import FloatArray
+from longterm._base.display import ReprMixin
 from longterm.errors import InputError
-from longterm.losses import Loss
+from longterm.problems.constants import Constants
+from longterm.problems.constraints import Constraint
+from longterm.problems.constraints.prox import AffineProx
 from longterm.problems.feasibility import proof_of_emptiness
-from longterm.projections import Projection
-from longterm.sets import Set
-from longterm.theory.facts import Constants
-from longterm.theory.slater import SlaterPoint, find_slater_point
+from longterm.problems.losses import Loss
+from longterm.problems.projections import Projection
+from longterm.problems.sets import Set
+from longterm.problems.slater import SlaterPoint, find_slater_point
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,9 +45,9 @@ class Problem(ReprMixin):
     Examples
     --------
     >>> from longterm import Problem
-    >>> from longterm.constraints import Affine
-    >>> from longterm.losses import Linear
-    >>> from longterm.sets import Ball
+    >>> from longterm.problems.constraints import Affine
+    >>> from longterm.problems.losses import Linear
+    >>> from longterm.problems.sets import Ball
     >>> problem = Problem(Ball(2), Linear(2), Affine([[1.0, 0.0]], [0.5]))
     >>> problem.constants.gradient_bound, problem.constants.constraint_bound
     (1.0, 1.5)
@@ -104,9 +104,9 @@ class Problem(ReprMixin):
         Examples
         --------
         >>> from longterm import Problem
-        >>> from longterm.constraints import Affine
-        >>> from longterm.losses import Linear
-        >>> from longterm.sets import Ball
+        >>> from longterm.problems.constraints import Affine
+        >>> from longterm.problems.losses import Linear
+        >>> from longterm.problems.sets import Ball
         >>> Problem(Ball(1), Linear(1), Affine([[1.0]], [-2.0])).emptiness  # x ≤ −2 on [−1, 1]
         'constraint 0 is nowhere on B below 1'
         """
@@ -143,7 +143,7 @@ class Problem(ReprMixin):
 
         Examples
         --------
-        >>> from longterm.problems import doubly_stochastic, two_dimensional
+        >>> from longterm.problems.named.targets import doubly_stochastic, two_dimensional
         >>> two_dimensional().joint_gradient_bound, round(doubly_stochastic(8).joint_gradient_bound ** 2, 9)
         (1.0, 33.0)
         """

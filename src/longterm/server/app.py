@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from longterm import __version__
+from longterm.calibration import LiveIntervals
 from longterm.errors import (
     AlreadyToldError,
     BrokenBoundWarning,
@@ -31,11 +32,11 @@ from longterm.errors import (
     missing_extra,
 )
 from longterm.learners import Feedback
-from longterm.pacing import LivePacer
+from longterm.money import Ledger, LivePacer
+from longterm.play import LiveLearner
 from longterm.server.gate import Gate
 from longterm.server.history import KEEP, STEP, History, Recorder, thinned
 from longterm.server.settings import ServedChooser, ServedRouter, Service, read_service
-from longterm.service import Ledger, LiveIntervals, LiveLearner
 
 try:
     from fastapi import FastAPI, Request

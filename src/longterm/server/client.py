@@ -66,7 +66,7 @@ class Client:
 
     Examples
     --------
-    >>> from longterm.server import Client
+    >>> from longterm.server.client import Client
     >>> client = Client("http://127.0.0.1:8000")
     >>> route = client.act("models", prompt="What is 2 + 2?")  # doctest: +SKIP
     >>> client.settle("models", route["token"], reward=1.0, cost=2e-5)  # doctest: +SKIP

@@ -12,7 +12,7 @@ from importlib.resources import files
 from os import PathLike
 from pathlib import Path
 
-from longterm._validate import count
+from longterm._base.validate import count
 from longterm.errors import InputError, import_optional
 from longterm.server.gate import require_token
 from longterm.server.settings import read_service

@@ -24,29 +24,34 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from longterm.calibration import ExcessHold
-from longterm.decisions import (
+from longterm.calibration import LiveIntervals
+from longterm.catalogue.entries import Entry
+from longterm.catalogue.lookup import find_learner, find_problem
+from longterm.catalogue.words import parse_words
+from longterm.errors import InputError, did_you_mean
+from longterm.money import (
     EXP3IX,
     Budget,
     Ceiling,
     Chooser,
+    DualMirrorDescent,
     EntropicDual,
     EuclideanDual,
+    ExcessHold,
     ExponentialWeights,
     HedgeDual,
+    Ledger,
     LinearUCB,
+    LivePacer,
     PlannedPrice,
     PrimalDual,
+    ReturnOnSpend,
     Router,
+    SharedAccount,
     ThompsonSampling,
 )
-from longterm.errors import InputError, did_you_mean
-from longterm.experiments import parse_learner, parse_problem
-from longterm.experiments.catalogue import find_learner, find_problem
-from longterm.experiments.entries import Entry
-from longterm.pacing import DualMirrorDescent, LivePacer, ReturnOnSpend
-from longterm.service import Ledger, LiveIntervals, LiveLearner, SharedAccount
-from longterm.service.accounts import Period
+from longterm.money.ledger.accounts import Period
+from longterm.play import LiveLearner
 
 PRIMALS = {one.__name__: one for one in (ThompsonSampling, LinearUCB, EXP3IX, ExponentialWeights)}
 DUALS = {one.__name__: one for one in (EntropicDual, EuclideanDual, HedgeDual, PlannedPrice)}
@@ -267,10 +272,13 @@ def _learner(
     max_age: float | None = None,
 ) -> LiveLearner:
     """Open a live learner; problem and learner are texts as on the command line of `longterm run`."""
-    asked, chosen = parse_problem(problem), parse_learner(learner)
-    built = find_problem(asked.name).build(**asked.parameters)
+    (asked, given), (chosen, own) = parse_words(problem, "problem"), parse_words(learner, "learner")
+    entry, kind = find_problem(asked, "problem.name"), find_learner(chosen)
+    entry.check(given, "problem")
+    kind.check(own, f"learner.{chosen}")
+    built = entry.build(**given)
     stated = getattr(built, "problem", built)
-    rule = find_learner(chosen.learner).learner(stated, horizon, chosen.parameters)
+    rule = kind.learner(stated, horizon, own)
     limits: dict[str, Any] = {"max_in_flight": max_in_flight, "expire_after": expire_after, "max_age": max_age}
     return LiveLearner.open(place.url, rule, stated, **limits, **place.options)
 

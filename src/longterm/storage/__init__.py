@@ -1,1 +1,7 @@
-"""Files that survive: atomic writes, packing, snapshots, specifications of what a state belongs to."""
+"""Stored objects: databases, replicas, rounds, tokens, packing, snapshots. What live objects share."""
+
+from longterm.storage.tokens import Token
+
+__all__ = [
+    "Token",
+]

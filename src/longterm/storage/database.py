@@ -13,8 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 
+from longterm._base.files import partial_beside, replace_file
 from longterm.errors import DatabaseError, InputError, missing_extra
-from longterm.storage.files import partial_beside, replace_file
 from longterm.storage.schema import LOCK_OBJECT, READ_PARTS, SCHEMA_VERSION, TABLES, Statement
 
 T = TypeVar("T")

@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from longterm._arrays import Array
-from longterm._states import state_from_leaves, state_leaves
+from longterm._base.arrays import Array
+from longterm._base.states import state_from_leaves, state_leaves
 from longterm.errors import InputError
 
 DTYPES = frozenset(["<f8", "<f4", "<i8", "<i4", "<u8", "<u4", "|u1", "|i1", "|b1"])

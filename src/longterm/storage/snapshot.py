@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import longterm
-from longterm._arrays import Array
+from longterm._base.arrays import Array
+from longterm._base.files import remove_abandoned, write_atomically
 from longterm.errors import SnapshotError
-from longterm.storage.files import remove_abandoned, write_atomically
 from longterm.storage.packing import pack, unpack
 
 MAGIC = b"\x89LTSNAP\n"

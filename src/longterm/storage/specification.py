@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from longterm._registered import registered_name
+from longterm._base.registered import registered_name
 
 LONG = 16
 """Arrays of more numbers than this are hashed."""

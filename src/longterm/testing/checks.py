@@ -18,14 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from longterm._states import state_leaves
-from longterm.engines import run
-from longterm.engines.trace import Trace
+from longterm._base.states import state_leaves
 from longterm.errors import InputError
 from longterm.learners import Learner
-from longterm.learners.feedback import observe
-from longterm.problems import Problem
-from longterm.streams import Stream
+from longterm.learners.interface.feedback import observe
+from longterm.play import run
+from longterm.play.engines.trace import Trace
+from longterm.problems import Problem, Stream
 
 Check = Callable[[Problem, Learner[Any], Stream], None]
 COLUMNS = (
@@ -178,9 +177,8 @@ def check_learner(problem: Problem, learner: Learner[Any], stream: Stream) -> No
     Examples
     --------
     >>> from longterm import AOGD
-    >>> from longterm.problems import doubly_stochastic
-    >>> from longterm.streams import RandomPermutations
-    >>> from longterm.testing import check_learner
+    >>> from longterm.problems import RandomPermutations, doubly_stochastic
+    >>> from longterm.testing.checks import check_learner
     >>> problem = doubly_stochastic(2)
     >>> check_learner(problem, AOGD.for_problem(problem), RandomPermutations(2))
     """

@@ -19,15 +19,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longterm import _validate as validate
-from longterm._arrays import FloatArray, norm
-from longterm.constraints import VaryingAffine
+from longterm._base import validate
+from longterm._base.arrays import FloatArray, norm
 from longterm.errors import InputError
 from longterm.learners import Learner
-from longterm.learners.feedback import observe
-from longterm.losses import Linear, SquaredDistance
-from longterm.problems import Problem
-from longterm.streams import Replay
+from longterm.learners.interface.feedback import observe
+from longterm.problems import Linear, Problem, Replay, SquaredDistance, VaryingAffine
 from longterm.theory.bounds import HARD, LONG_TERM, MEASURES, REGRET, SIGNED, SQUARED
 
 PHASES = 5
@@ -99,10 +96,8 @@ def find_worst_cases(
     Examples
     --------
     >>> from longterm import AOGD, Problem
-    >>> from longterm.constraints import Affine
-    >>> from longterm.losses import Linear
-    >>> from longterm.sets import Box
-    >>> from longterm.testing import find_worst_cases
+    >>> from longterm.problems import Affine, Box, Linear
+    >>> from longterm.testing.worst_case import find_worst_cases
     >>> problem = Problem(Box([-1.0], [1.0]), Linear(1), Affine([[1.0]], [0.5]))
     >>> found = find_worst_cases(problem, AOGD.for_problem(problem), 16, generations=5)
     >>> sorted(found), 0 < found["regret"].ratio <= 1

@@ -9,9 +9,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from longterm._arrays import FloatArray
+from longterm._base.arrays import FloatArray
 from longterm.errors import InputError
-from longterm.theory.facts import Constants
+from longterm.problems.constants import Constants
 
 REGRET: Final = "regret"
 """Σ_t f_t(x_t) − f_t(x*)."""

@@ -18,9 +18,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from longterm import _validate as validate
-from longterm._arrays import ROUNDING, FloatArray
-from longterm._validate import Hyper
+from longterm._base import validate
+from longterm._base.arrays import ROUNDING, FloatArray
+from longterm._base.validate import Hyper
 from longterm.errors import InputError, ScheduleError
 from longterm.theory.schedules import Schedule, require_positive_steps
 from longterm.theory.step_sums import chunks

@@ -18,10 +18,10 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from longterm._arrays import FloatArray
+from longterm._base.arrays import FloatArray
 from longterm.errors import InputError
+from longterm.problems.constants import Constants
 from longterm.theory.bounds import horizons_of
-from longterm.theory.facts import Constants
 from longterm.theory.paper import PaperBound, lemma_5, violation_bound
 from longterm.theory.schedules import Schedule
 from longterm.theory.step_sums import step_sums, tabulate

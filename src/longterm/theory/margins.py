@@ -20,12 +20,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from longterm import _validate as validate
-from longterm._arrays import FloatArray
-from longterm._validate import Hyper
+from longterm._base import validate
+from longterm._base.arrays import FloatArray
+from longterm._base.validate import Hyper
 from longterm.errors import InputError
+from longterm.problems.constants import Constants
 from longterm.theory.conditions import check_conditions
-from longterm.theory.facts import Constants
 from longterm.theory.schedules import ConvexSchedule, Schedule, StronglyConvexSchedule
 from longterm.theory.step_sums import descent_cost, step_sums
 

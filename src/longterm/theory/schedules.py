@@ -13,11 +13,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, as_float, like, namespace
-from longterm._validate import Hyper
+from longterm._base import validate
+from longterm._base.arrays import Array, FloatArray, as_float, like, namespace
+from longterm._base.per_learner import PerLearner
+from longterm._base.validate import Hyper
 from longterm.errors import InputError, ScheduleError
-from longterm.theory.per_learner import PerLearner
 
 
 class Steps(NamedTuple):

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from longterm import _validate as validate
-from longterm._arrays import FloatArray
-from longterm.theory.facts import Constants
+from longterm._base import validate
+from longterm._base.arrays import FloatArray
+from longterm.problems.constants import Constants
 from longterm.theory.schedules import Schedule
 
 CHUNK = 2**16

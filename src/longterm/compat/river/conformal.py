@@ -8,7 +8,7 @@ from typing import Any
 from river import base
 from river.conf.interval import Interval
 
-from longterm import _validate as validate
+from longterm._base import validate
 from longterm.calibration import Intervals
 
 

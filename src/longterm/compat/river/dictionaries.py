@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longterm._arrays import FloatArray
+from longterm._base.arrays import FloatArray
 from longterm.errors import InputError
 from longterm.linear_model.evolving import EvolvingLinearLearner
 

@@ -12,7 +12,7 @@ from river.utils import dataframe
 from scipy import sparse
 from scipy.special import expit
 
-from longterm._arrays import FloatArray
+from longterm._base.arrays import FloatArray
 from longterm.compat.river.dictionaries import DictionaryModel
 
 

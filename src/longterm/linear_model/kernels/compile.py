@@ -8,8 +8,8 @@ from typing import Any
 
 import numba
 
-from longterm import _numba
-from longterm.learners import multi_scale_hedge
+from longterm._base import compiling
+from longterm.theory import scales
 
 FASTMATH = {"reassoc", "contract", "nsz", "arcp"}
 """Sums may be reordered for SIMD. The whole set would assume that there are no NaNs."""
@@ -25,8 +25,8 @@ exact: Any = numba.njit(fastmath=False, error_model="numpy")
 
 def source_digest() -> str:
     """Return a digest of this folder and of the constants that it imports; kernels close over it."""
-    constants = {name: value for name, value in vars(multi_scale_hedge).items() if name.isupper()}
-    return f"{_numba.source_digest(Path(__file__).parent)} {constants}"
+    constants = {name: value for name, value in vars(scales).items() if name.isupper()}
+    return f"{compiling.source_digest(Path(__file__).parent)} {constants}"
 
 
 @helper
@@ -36,4 +36,4 @@ def use(digest):
 
 def compiled(function: Callable[..., Any], signature: Any, *, reorder: bool = True) -> Any:
     """Return the kernel `function`, compiled for arguments of these types. Without `reorder` sums keep their order."""
-    return _numba.compiled(function, signature, fastmath=FASTMATH if reorder else False)
+    return compiling.compiled(function, signature, fastmath=FASTMATH if reorder else False)

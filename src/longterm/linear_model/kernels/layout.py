@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from longterm.learners.multi_scale_hedge import SCALES
+from longterm.theory.scales import SCALES
 
 AOGD, AFTRL, PENALISED_FTRL = range(3)
 """Codes of the rules."""

@@ -9,8 +9,8 @@
 | `HUBER` 4 | Huber, parameter h > 0 | any | ½ (m − y)², and h (abs(m − y) − h/2) beyond abs(m − y) = h | – |
 | `QUANTILE` 5 | quantile, parameter q in (0, 1) | any | q [y − m]₊ + (1 − q) [m − y]₊ | 0 at m = y |
 
-They are the losses of `longterm.losses` with the same slopes at kinks. The gradient of a row is weight · slope · (u,
-1).
+They are the losses of `longterm.problems.losses` with the same slopes at kinks. The gradient of a row is weight · slope
+· (u, 1).
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 from numba import float64, int64
 
-from longterm._arrays import FloatArray
-from longterm._numba import readonly
+from longterm._base.arrays import FloatArray
+from longterm._base.compiling import readonly
 from longterm.linear_model.kernels.compile import compiled, helper, source_digest, use
 
 LOGISTIC, HINGE, SQUARED_HINGE, SQUARED, HUBER, QUANTILE = range(6)

@@ -1,4 +1,4 @@
-"""The mixture of scales as a kernel: the rule of `learners.multi_scale_hedge`, which has the formulas, for one learner.
+"""The mixture of scales as a kernel: the rule and formulas of `learners.ftrl.multi_scale_hedge`, for one learner.
 
 Every scale R_k = R/4^k has its own leader x^k = s_k w on one ray w, so the mixture x = (Σ p_k s_k) w costs a few
 numbers per round and no pass over the coordinates. The intercept's residual is a second mixture of the same kind, with
@@ -11,8 +11,8 @@ import math
 
 import numpy as np
 
-from longterm.learners.multi_scale_hedge import LONGEST_BLOCK, PACE
 from longterm.linear_model.kernels.compile import exact, ordered
+from longterm.theory.scales import LONGEST_BLOCK, PACE
 
 LEAST_SQUARES = 1e-300
 """No leader is placed while the sum of squared gradients is at most this."""

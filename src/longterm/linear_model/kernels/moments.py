@@ -8,7 +8,7 @@ from typing import Any
 
 from numba import float64, int64
 
-from longterm._numba import readonly
+from longterm._base.compiling import readonly
 from longterm.linear_model.kernels.compile import compiled, source_digest, use
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 
-from longterm.learners.multi_scale_hedge import BLOCK_TOLERANCE
 from longterm.linear_model.kernels.compile import helper
 from longterm.linear_model.kernels.layout import LOG_ODDS, MEAN, ONE, RESIDUAL_SCALES, WEIGHT_SCALES
 from longterm.linear_model.kernels.losses import value_and_slope
 from longterm.linear_model.kernels.mixture import add_losses, charge, place, set_priors, set_shares
+from longterm.theory.scales import BLOCK_TOLERANCE
 
 REACH = 1.5
 """Margins of regression are clipped to this multiple of the largest distance of a target from the first one. With 2 the

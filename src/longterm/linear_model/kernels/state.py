@@ -10,9 +10,8 @@ import numpy as np
 from numba import float32, float64, from_dtype, int32, int64, uint64
 from numpy.typing import NDArray
 
-from longterm._arrays import FloatArray
-from longterm._numba import readonly
-from longterm.learners.multi_scale_hedge import RATIO
+from longterm._base.arrays import FloatArray
+from longterm._base.compiling import readonly
 from longterm.linear_model.kernels import aftrl, aogd, penalised_ftrl, sparse_aftrl
 from longterm.linear_model.kernels.compile import compiled, source_digest
 from longterm.linear_model.kernels.heap import KEY_SHARE, bits_for, capacity
@@ -34,6 +33,7 @@ from longterm.linear_model.kernels.layout import (
 )
 from longterm.linear_model.kernels.mixture import place, set_priors
 from longterm.linear_model.kernels.round import RESIDUAL_PRIOR_POWER
+from longterm.theory.scales import RATIO
 
 CODES = {"a-ftrl": AFTRL, "a-ogd": AOGD, "penalised-ftrl": PENALISED_FTRL}
 """The kernels of the rules."""

@@ -1,0 +1,1 @@
+"""What every subpackage shares and none is about: arrays, validation, display, files, progress."""

@@ -1,0 +1,1 @@
+"""Experiments: from a specification to a folder of results, on one machine or many."""

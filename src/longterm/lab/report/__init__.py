@@ -1,0 +1,1 @@
+"""Reports of experiments: figures for print and pages for the browser."""

@@ -1,0 +1,1 @@
+"""Steps that are cut off at half-spaces of linearised constraints."""

@@ -1,0 +1,475 @@
+"""Hedged cuts: experts with several step sizes share one gradient and one cut (ours; see `docs/proofs/hedged_cuts.md`).
+
+Experts k = 0 … K−1 have steps c_kΔ/√S_t, c_k = ½·4^{−k}, and one start; x_t = Σ_k p_{t,k} x^k_t is played. n_t is the
+part of ∇f_t(x_t) that is parallel to B. With S_t = Σ_{s≤t} ‖n_s‖² and ĝ_j(z) = g_{t,j}(x_t) + ⟨∇g_{t,j}(x_t), z − x_t⟩,
+
+    y = x^k_t − (c_kΔ/√S_t) n_t                                                       (no step while S_t = 0)
+    `cuts` times:  y ← Π_B( y cut by ĝ )  (`learners.cuts.cuts`);                                x^k_{t+1} = y
+    L_k ← L_k + ⟨n_t, x^k_t − x_t⟩,   p_{t+1} from L by AdaHedge (`learners.cuts.meta`)
+
+A fixed g is known before round 1 (`query=False`: it is not). Then the start is the centre of B, cut until it satisfies
+g. After the first cut, ĝ is taken at the mixture Σ_k p_{t+1,k} y^k (for affine g at each y), each y is projected onto
+its half-space and the one of the cut before (or of the face of B that it was put back to) together, and cuts go on
+until Σ_k p_{t+1,k} d_k ≤ Δ/(200√t), where d_k is the distance of y^k from its half-space; at most `cuts` times.
+If the losses are declared σ-strongly convex, one more expert has y = x^k_t − (n_t + σ(x^k_t − x_t))/(σt), and the meta
+rule is Adapt-ML-Prod. `bank` β > 0 relaxes the cut of constraint j by β[−Σ_{s≤t} g_{s,j}(x_s)]₊, so that slack in some
+rounds offsets others. `remembered` M cuts by the M latest half-spaces of violated rounds besides, where g changes.
+
+Needs: value and one subgradient of f_t and of each g_{t,j} at x_t, and of a fixed g at other points. No horizon, no
+bound on gradients, no multiplier, no projection onto {g ≤ 0}. Of the constants it uses Δ, and σ where one is declared.
+Guarantees, against x* with g_t(x*) ≤ 0 in every round: regret O(√T), O(log T) for σ > 0. Hard violation Õ(T^{3/4}) and
+squared violation Õ(√T) if ln(S_T/S_1) = O(log T); for a fixed g a hard violation of O(√T) where the cuts suffice. With
+`bank` the second bound is one of the **long-term** violation, and the hard violation has none. Against moving x* with a
+path P (`path`): regret O(√(T(1 + P))). Not promised: anything against x* that is feasible on average only (a test shows
+linear regret).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longterm._base import validate
+from longterm._base.arrays import (
+    Array,
+    FloatArray,
+    as_column,
+    as_float,
+    clamp_to_divisor,
+    dots,
+    like,
+    namespace,
+    to_numpy,
+)
+from longterm._base.validate import Hyper
+from longterm.errors import InputError
+from longterm.learners.cuts import hedged_cuts_bounds as bounds
+from longterm.learners.cuts.cuts import (
+    Cutter,
+    cut_by_affine,
+    cut_by_one,
+    cut_by_rows,
+    cut_jointly,
+    cut_point,
+    cut_times,
+    cut_until,
+    parallel_part,
+    remember,
+)
+from longterm.learners.cuts.meta import AdaHedge, AdaptMLProd, Meta, MetaName, rule_called
+from longterm.learners.interface.experts import experts_first, experts_last, mixture, weighted_mean
+from longterm.learners.interface.feedback import Feedback
+from longterm.learners.interface.feedback_check import OnBrokenBound
+from longterm.learners.interface.learner import Learner
+from longterm.learners.interface.needs import Need, StepKind, require_strong_convexity
+from longterm.problems import Constraint, Problem, Set
+from longterm.theory.bounds import HARD, REGRET, SQUARED, NoTheoremError, horizons_of
+
+ONE = validate.frozen(np.ones(1))
+"""The weight of a single constraint."""
+MOST_CUTS = 30
+"""The default of `cuts` for a fixed constraint. Few rounds need more than five."""
+TOLERANCE = 0.005
+"""Cuts by a fixed constraint stop at a distance of this share of Δ/√t."""
+START_CUTS = 200
+"""The most cuts of the start by a fixed constraint."""
+
+
+class HedgedCutsState(NamedTuple):
+    """(t, x_t), the experts, the memory of the meta rule, and sums."""
+
+    round: Array
+    x: Array
+    experts: Array
+    """x^k_t, shape (..., K, d)."""
+    memory: Array
+    """The memory of the meta rule, shape (..., n)."""
+    square_sum: Array
+    """S_{t−1} of the steps."""
+    log_sum: Array
+    """Σ ‖n_s‖²/S_s so far."""
+    totals: Array
+    """Σ g_j so far, shape (..., m) with `bank`, else (..., 0)."""
+    limited: Array
+    """The number of rounds that needed more cuts by a fixed g, or by remembered half-spaces."""
+    half_spaces: Array
+    """The remembered (a, b) of {z : ⟨a, z⟩ ≤ b}, the oldest first, shape (..., M, d + 1)."""
+
+
+@dataclass(frozen=True, eq=False)
+class HedgedCuts(Learner[HedgedCutsState]):
+    """Experts with steps `factors` · Δ/√S_t that share one gradient and one cut.
+
+    Parameters
+    ----------
+    enclosing_set : Set
+        B.
+    factors : tuple of float
+        c_k, one expert each.
+    constraints : int
+        m: one constraint is cut with the maximum's subgradient, several with all of them at once.
+    cuts : int
+        The number of cuts a round, the most of them if `known` is given. At least one.
+    bank : float or array
+        β, the share of the slack so far that may be spent. 0 for the hard violation.
+    meta : Meta
+        The weights of the experts.
+    sigma : float or array
+        σ > 0 adds an expert with steps 1/(σt), the last one.
+    path : float
+        P, for `bound`: the path Σ‖u_t − u_{t−1}‖ of comparators that are feasible in their rounds. 0 is the best fixed
+        decision. The rule does not read it.
+    known : Constraint, optional
+        The fixed g, which may be evaluated at points that are not played.
+    remembered : int
+        M: the experts are also cut by the M latest half-spaces of violated rounds, for a g that changes.
+
+    Examples
+    --------
+    >>> from longterm import run
+    >>> from longterm.learners.cuts.hedged_cuts import HedgedCuts
+    >>> from longterm.problems import RandomPermutations, doubly_stochastic
+    >>> problem = doubly_stochastic(4)
+    >>> trace = run(problem, HedgedCuts.for_problem(problem), RandomPermutations(4), 1000)
+    >>> bool(trace.hard_violation[-1] < 0.5)  # the sum over 1000 rounds
+    True
+    """
+
+    enclosing_set: Set
+    factors: tuple[float, ...] = (0.5, 0.125, 0.03125, 0.0078125)
+    constraints: int = 1
+    cuts: int = 3
+    bank: Hyper = 0.0
+    meta: Meta = AdaHedge()  # noqa: RUF009 - frozen
+    sigma: Hyper = 0.0
+    path: float = 0.0
+    known: Constraint | None = None
+    remembered: int = 0
+
+    name: ClassVar[str] = "hedged_cuts"
+    title: ClassVar[str] = "Hedged cuts"
+    promises: ClassVar[Mapping[str, str]] = {
+        REGRET: "O(√T), O(log T)",
+        HARD: "Õ(T^(3/4)), Õ(√T) for a fixed affine g",
+        SQUARED: "Õ(√T); O(log T) with steps='strongly convex'",
+    }
+    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"bank": 0.1}, {"steps": "strongly convex"})
+    drifting: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"path": 5.0})
+
+    def __post_init__(self) -> None:
+        factors = tuple(float(validate.positive_scalar("factors", factor)) for factor in self.factors)
+        if not factors and not self.curved:
+            raise InputError("factors", "is empty", "Give at least one step factor")
+        validate.validate_fields(self, validate.count, "constraints", "cuts")
+        validate.validate_fields(self, validate.non_negative, "bank", "sigma")
+        validate.validate_fields(self, validate.non_negative_scalar, "path")
+        remembered = validate.count("remembered", self.remembered) if self.remembered else 0
+        if remembered and (self.known is not None or self.totals_kept):
+            what = "is for a constraint that changes, without bank"
+            raise InputError("remembered", what, "Leave it out: a fixed constraint is cut as it is")
+        validate.set_frozen(self, factors=factors)
+
+    @classmethod
+    def for_problem(
+        cls,
+        problem: Problem,
+        *,
+        steps: StepKind | Literal["universal"] = "universal",
+        experts: int = 4,
+        cuts: int | None = None,
+        bank: Hyper = 0.0,
+        meta: MetaName | None = None,
+        path: float = 0.0,
+        query: bool = True,
+        remembered: int = 0,
+    ) -> HedgedCuts:
+        """Start with this learner: it needs no constants, no horizon and no projection.
+
+        Parameters
+        ----------
+        problem : Problem
+            Gives B, the number of constraints and, for strongly convex steps, σ.
+        steps : {"universal", "convex", "strongly convex"}
+            c_kΔ/√S_t, and 1/(σt) besides if σ > 0; only the first; only the second.
+        experts : int
+            K, with step factors ½, ⅛, 1/32, …
+        cuts : int, optional
+            Cuts a round. The theorem needs one. Left out, 3, and at most 30 by a fixed constraint.
+        bank : float or array
+            The share of the slack so far that may be spent, for the long-term violation. 0.1 is a good value.
+        meta : {"adahedge", "adapt-ml-prod"}, optional
+            The weights of the experts. Left out, the second if one of them has steps 1/(σt).
+        path : float
+            The path Σ‖u_t − u_{t−1}‖ of moving comparators to be ready for. It adds experts with longer steps.
+        query : bool
+            Whether a fixed g may be evaluated at points that are not played.
+        remembered : int
+            M, for a g that changes and an x* that is feasible in every round: the experts are also cut by the M latest
+            half-spaces of violated rounds. Wrong where x* is feasible on average only.
+        """
+        c, count, P = problem.constants, problem.constraint.count, validate.non_negative_scalar("path", path)
+        known = problem.constraint if query and not problem.constraint.parameters else None
+        cuts = (3 if known is None else MOST_CUTS) if cuts is None else cuts
+        if steps not in ("convex", "universal"):
+            sigma = require_strong_convexity(problem, steps)
+            return cls(problem.enclosing_set, (), count, cuts, bank, sigma=sigma, known=known, remembered=remembered)
+        sigma = c.strong_convexity if steps == "universal" else 0.0
+        longest = 0
+        while P > 0 and 0.5 * 4.0**longest < np.sqrt(0.5 + P / c.diameter):
+            longest += 1
+        factors = tuple(0.5 * 4.0**k for k in range(longest, -validate.count("experts", experts), -1))
+        rule = rule_called(meta or ("adapt-ml-prod" if sigma > 0 else "adahedge"))
+        return cls(problem.enclosing_set, factors, count, cuts, bank, rule, sigma, P, known, remembered)
+
+    @cached_property
+    def curved(self) -> bool:
+        """True if one expert has steps 1/(σt)."""
+        return bool(np.any(np.asarray(self.sigma) > 0))
+
+    @cached_property
+    def experts(self) -> int:
+        """The number K of experts, that one included."""
+        return len(self.factors) + self.curved
+
+    @cached_property  # not a field: an array field holds one value per learner
+    def _rows(self) -> tuple[FloatArray, FloatArray]:
+        """The c_k, 0 for steps 1/(σt), and a mask of the experts with steps 1/(σt)."""
+        factors = np.asarray([*self.factors, *([0.0] if self.curved else [])])
+        return factors, (np.arange(len(factors)) == len(self.factors)).astype(np.float64)
+
+    @property
+    def effective_needs(self) -> frozenset[Need]:
+        return self.needs if self.known is None else self.needs | {Need.KNOWN_CONSTRAINT}
+
+    @property
+    def strong_convexity(self) -> Hyper:
+        return self.sigma
+
+    @property
+    def reads_pullback(self) -> bool:
+        return self.constraints > 1
+
+    def require_playable(self, problem: Problem) -> None:
+        super().require_playable(problem)
+        if problem.constraint.count != self.constraints:
+            what = f"was made for {self.constraints} constraints, {problem.name!r} has {problem.constraint.count}"
+            raise InputError("learner", what, "Build it from the problem: HedgedCuts.for_problem(problem)")
+        if self.known is not None and not self._is_known(problem.constraint):
+            what = f"knows another constraint than that of {problem.name!r}"
+            raise InputError("learner", what, "Build it from the problem: HedgedCuts.for_problem(problem)")
+
+    def _is_known(self, constraint: Constraint) -> bool:
+        """Return whether that is the known g, judged by its values at the start and at the centre of B."""
+        if constraint is self.known or constraint.parameters:
+            return constraint is self.known
+        points = np.stack([self._start[0], np.asarray(self.enclosing_set.centre, dtype=np.float64)])
+        ours, theirs = (np.asarray(g.values(points)) for g in (self.known, constraint))  # type: ignore[union-attr]
+        return bool(np.allclose(ours, theirs, rtol=1e-9, atol=0.0))
+
+    def require(self, feedback: Feedback, x: Array, t: int | None, on_broken_bound: OnBrokenBound) -> None:
+        if self.constraints == 1:
+            return
+        for name in ("constraint_values", "pullback", "pushforward"):
+            if getattr(feedback, name) is None:
+                what = f"is missing, and {self.constraints} constraints are cut at once"
+                raise InputError(name, what, "Give it, or tell the parameters of the round", round=t)
+
+    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+        T, c = horizons_of(rounds, self.batch_shape), problem.constants
+        if not self.factors:
+            return self._strongly_convex(problem, T)
+        if not isinstance(self.meta, AdaHedge):
+            why = "Adapt-ML-Prod's theorem depends on what happened"
+            raise NoTheoremError(why, "Ask after the run: bound(problem, rounds, state=trace.state)")
+        # Before the run S_T ≤ G²T is all that is known. The violation depends on Σ‖n‖²/S, so it is bounded afterwards.
+        log, scale = np.log(self.experts), c.diameter * c.loss_gradient_bound
+        spread = self.expert_regret(c.diameter).min() + np.sqrt(log)
+        return {REGRET: spread * scale * np.sqrt(T) + (4 / 3 * log + 2) * scale}
+
+    def expert_regret(self, diameter: float) -> FloatArray:
+        """Return (½ + P/Δ)/c_k + c_k, the regret of experts with steps c_kΔ/√S_t in units of Δ√S_T."""
+        factors = np.asarray(self.factors)
+        return np.asarray((0.5 + self.path / diameter) / factors + factors)
+
+    def theorem_after(self, problem: Problem, state: HedgedCutsState) -> Mapping[str, FloatArray]:
+        T = _numbers(state.round) - 1
+        found = self._mixed_experts(problem, T, state) if self.factors else self._strongly_convex(problem, T)
+        if self.known is None:
+            return found
+        first = max(float(np.max(problem.constraint.values(self._start[0]))), 0.0)
+        L, limited = bounds.joint_bound(problem, self.constraints), _numbers(state.limited)
+        fixed = bounds.fixed_bounds(problem, L, first, TOLERANCE, T, limited)
+        return {measure: np.minimum(bound, fixed.get(measure, bound)) for measure, bound in found.items()}
+
+    def _mixed_experts(self, problem: Problem, T: FloatArray, state: HedgedCutsState) -> Mapping[str, FloatArray]:
+        """Return the bounds (a) and (b)."""
+        c, memory, factors = problem.constants, _numbers(state.memory), np.asarray(self.factors)
+        S, log, sigma = _numbers(state.square_sum), _numbers(state.log_sum), np.asarray(self.sigma)
+        # For every k the regret is the loss to expert k plus the regret of expert k.
+        own = self.expert_regret(c.diameter) * c.diameter * np.sqrt(S)[..., None]
+        meta = np.broadcast_to(self.meta.regret(memory), (*S.shape, self.experts)) if self.experts > 1 else 0 * own
+        regret = np.min(own + meta[..., : len(factors)], axis=-1)
+        travel = bounds.travel_of_factors(factors, c.diameter, T, log)
+        if self.curved:
+            travel = travel + bounds.travel_of_decay(c, sigma, T)
+            if self.path == 0 and isinstance(self.meta, AdaptMLProd):
+                # −(σ/2)‖x_t − x^k_t‖² ≤ −(σ/(2G²))⟨n_t, x_t − x^k_t⟩² offsets the root in the loss to it.
+                offset = sigma / (2 * c.loss_gradient_bound**2) * self.meta.squares(memory)[..., -1]
+                alone = self._decay_regret(c.loss_gradient_bound + sigma * c.diameter, T)
+                regret = np.minimum(regret, alone + meta[..., -1] - offset)
+        return {REGRET: regret, **self._violation(problem, travel, T)}
+
+    def _strongly_convex(self, problem: Problem, T: FloatArray) -> Mapping[str, FloatArray]:
+        """Return the bounds of the expert with steps 1/(σt) alone."""
+        travel = bounds.travel_of_decay(problem.constants, np.asarray(self.sigma), T)
+        regret = self._decay_regret(problem.constants.loss_gradient_bound, T)
+        return {REGRET: regret, **self._violation(problem, travel, T)}
+
+    def _decay_regret(self, gradient_bound: Hyper, T: FloatArray) -> FloatArray:
+        """Return the regret of steps 1/(σt) on σ-strongly convex losses."""
+        return np.asarray(
+            np.asarray(gradient_bound) ** 2 / (2 * np.asarray(self.sigma)) * (1 + np.log(np.maximum(T, 1)))
+        )
+
+    def _violation(self, problem: Problem, travel: bounds.Travel, T: FloatArray) -> Mapping[str, FloatArray]:
+        L, shared = bounds.joint_bound(problem, self.constraints), self.curved and len(self.factors) > 0
+        bank = self.totals_kept > 0
+        return bounds.violation_bounds(problem, L, self.experts, travel, T, path=self.path, shared=shared, bank=bank)
+
+    @cached_property
+    def _start(self) -> tuple[FloatArray, ...]:
+        """The centre of B, cut until it satisfies a known g. In a tuple, as an array field is one value per learner."""
+        x = np.asarray(self.enclosing_set.centre, dtype=np.float64)
+        return (x if self.known is None else cut_point(self.known, self.enclosing_set, x, START_CUTS),)
+
+    @cached_property
+    def _cuts_each_point(self) -> bool:
+        """True if a known g is affine and not relaxed, so that it can be evaluated at the points themselves."""
+        return self.known is not None and self.known.is_affine and not self.totals_kept
+
+    @cached_property
+    def totals_kept(self) -> int:
+        """The number of sums Σ g_j in the state: those that `bank` needs."""
+        return self.constraints if np.any(np.asarray(self.bank) > 0) else 0
+
+    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> HedgedCutsState:
+        x = self.broadcast(self._start[0], batch_shape, xp, dtype)
+        shape, K = tuple(x.shape[:-1]), self.experts
+        experts = xp.broadcast_to(x[..., None, :], (*shape, K, x.shape[-1]))
+        zero = xp.zeros(shape, dtype=x.dtype)
+        memory = self.meta.start(xp.zeros((*shape, K), dtype=x.dtype))
+        totals = xp.zeros((*shape, self.totals_kept), dtype=x.dtype)
+        rows = xp.zeros((*shape, self.remembered, x.shape[-1] + 1), dtype=x.dtype)
+        return HedgedCutsState(xp.asarray(1, dtype=xp.int64), x, experts, memory, zero, zero, totals, zero, rows)
+
+    def update(self, state: HedgedCutsState, feedback: Feedback) -> HedgedCutsState:
+        x, over = state.x, self.enclosing_set
+        gradient = over.tangent(feedback.loss_gradient)
+        square = dots(gradient, gradient)
+        square_sum = state.square_sum + square
+        divisor = clamp_to_divisor(square_sum)  # while S is 0 so is the gradient, and any step will do
+        totals = self.add_round(state.totals, feedback)
+        away, memory, weights, limited = experts_first(state.experts) - x, state.memory, None, state.limited
+        if self.experts > 1:
+            losses = dots(away, gradient)
+            memory = self.meta.update(memory, losses if losses.ndim == 1 else namespace(x).moveaxis(losses, 0, -1))
+            weights = self.meta.weights(memory)
+        y = x + self._stepped(away, state.round, divisor, gradient)
+        cutter = self._cutter(x, totals, feedback)
+        rows, tolerance = state.half_spaces, TOLERANCE * over.diameter / as_float(state.round, x) ** 0.5
+        if self.known is None:
+            y = cut_times(y, cutter, over, self.cuts)
+            if self.remembered:
+                normal, _, moves = parallel_part(feedback.constraint_gradient, over)
+                rows = remember(rows, x, moves * feedback.constraint, normal)
+                again = cut_by_rows(rows)
+                mean = partial(weighted_mean, weights)
+                y, unfinished = cut_until(y, again, lambda _: again, mean, tolerance, over, MOST_CUTS)
+                limited = limited + as_float(unfinished, y)
+        else:
+            at = (lambda _: cutter) if self.known.is_affine else self._cutter_of_mixture(weights, totals)
+            y, unfinished = cut_until(y, cutter, at, partial(weighted_mean, weights), tolerance, over, self.cuts)
+            limited = limited + as_float(unfinished, y)
+        experts = experts_last(y)
+        return HedgedCutsState(
+            round=state.round + 1,
+            x=mixture(weights, experts),
+            experts=experts,
+            memory=memory,
+            square_sum=square_sum,
+            log_sum=state.log_sum + square / divisor,
+            totals=totals,
+            limited=limited,
+            half_spaces=rows,
+        )
+
+    def move(self, experts: Array, t: Array, square_sum: Array, x: Array, totals: Array, feedback: Feedback) -> Array:
+        """Return the experts (..., K, d) after round t, for learners that mix them with others."""
+        gradient = self.enclosing_set.tangent(feedback.loss_gradient)
+        away = self._stepped(experts_first(experts) - x, t, square_sum, gradient)
+        return experts_last(cut_times(x + away, self._cutter(x, totals, feedback), self.enclosing_set, self.cuts))
+
+    def _stepped(self, away: Array, t: Array, square_sum: Array, gradient: Array) -> Array:
+        """Return the experts' positions relative to x after a step of each, from those before it, experts first."""
+        xp = namespace(gradient)
+        factors, curved = (like(row, gradient) for row in self._rows)
+        if axes := square_sum.ndim:
+            factors, curved = (xp.reshape(row, (-1, *(1,) * axes)) for row in (factors, curved))
+        steps = factors * (self.enclosing_set.diameter / xp.sqrt(square_sum))
+        if self.curved:
+            share = curved / as_float(t, gradient)  # the learners of a fleet may be in different rounds
+            steps = steps + share / like(self.sigma, gradient)
+            away = away * as_column(1 - share) if self.factors else away  # its gradient is n + σ(x^k − x)
+        return away - as_column(steps) * gradient
+
+    def add_round(self, totals: Array, feedback: Feedback) -> Array:
+        """Return Σ g_j with this round, if the state holds the sums."""
+        if not totals.shape[-1]:
+            return totals
+        return totals + (feedback.constraint[..., None] if self.constraints == 1 else feedback.constraint_values)
+
+    def relax(self, values: Array, totals: Array) -> Array:
+        """Return g_j − β[−Σ g_j]₊, from g_j of shape (..., m)."""
+        if not totals.shape[-1]:
+            return values
+        slack = namespace(values).maximum(-totals, 0.0)
+        return values - as_column(like(self.bank, values) + 0 * values[..., 0]) * slack
+
+    def _cutter(self, x: Array, totals: Array, feedback: Feedback) -> Cutter:
+        """Return the cuts by the constraints linearised at x."""
+        if self.constraints == 1:
+            value = feedback.constraint
+            if totals.shape[-1]:
+                value = self.relax(value[..., None], totals)[..., 0]
+            return cut_by_one(x, value, feedback.constraint_gradient, self.enclosing_set)
+        if self._cuts_each_point:
+            return cut_by_affine(self.known, x, self.enclosing_set)  # type: ignore[arg-type]
+        values, pullback, pushforward = feedback.constraint_values, feedback.pullback, feedback.pushforward
+        assert pullback is not None  # `require` checks both
+        assert pushforward is not None
+        return cut_jointly(x, self.relax(values, totals), pullback, pushforward, self.enclosing_set)
+
+    def _cutter_of_mixture(self, weights: Array | None, totals: Array) -> Callable[[Array], Cutter]:
+        """Return the map from the points to the cuts by the known g linearised at their mixture."""
+        return lambda y: self._cutter_at(mixture(weights, experts_last(y)), totals)
+
+    def _cutter_at(self, x: Array, totals: Array) -> Cutter:
+        """Return the cuts by the known g linearised at a point that is not played."""
+        g: Any = self.known
+        values, pullback, pushforward = g.linearised(x)
+        if self.constraints == 1:
+            return self._cutter(x, totals, Feedback(None, values[..., 0], pullback(like(ONE, x))))
+        return self._cutter(x, totals, Feedback(None, None, None, None, values, pullback, pushforward))
+
+    def report(self, state: HedgedCutsState) -> dict[str, Array]:
+        weights = self.meta.weights(state.memory)
+        return {f"weight_{k}": weights[..., k] for k in range(self.experts)}
+
+
+def _numbers(value: Array) -> FloatArray:
+    return np.asarray(to_numpy(value), dtype=np.float64)

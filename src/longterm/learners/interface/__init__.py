@@ -1,0 +1,1 @@
+"""The interface of a learner, and what all of them share."""

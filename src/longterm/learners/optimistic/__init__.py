@@ -1,0 +1,1 @@
+"""Learners with forecasts of the next gradient."""

@@ -1,0 +1,1 @@
+"""Steps on the loss plus a penalty on the violation."""

@@ -1,0 +1,1 @@
+"""Learners that are feasible in every round."""

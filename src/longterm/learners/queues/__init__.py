@@ -1,0 +1,1 @@
+"""Virtual queues of violation."""

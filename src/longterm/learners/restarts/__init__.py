@@ -1,0 +1,1 @@
+"""Learners that restart another one."""

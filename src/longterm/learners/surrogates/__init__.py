@@ -1,0 +1,1 @@
+"""An inner learner on the loss plus a priced constraint."""

@@ -1,0 +1,1 @@
+"""Learners against comparators that move."""

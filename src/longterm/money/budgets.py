@@ -1,0 +1,271 @@
+"""Budgets, and exact sums of money that keep within them.
+
+A `Budget` is Σ_t c_t ≤ limit ("at most") or Σ_t c_t ≥ limit ("at least"). Rules work in units in which every budget is
+equally tight. With c ≤ `largest` and T requests, ρ̂_i = limit_i / (T · largest_i) and ρ = min ρ̂_i,
+
+    ĉ_i = c_i · ρ / (ρ̂_i · largest_i)  ∈  [0, 1],     so that Σ c_i ≤ limit_i   ⟺   mean ĉ_i ≤ ρ.
+
+A `Ceiling` is open-ended: after t requests Σ c ≤ per_request · t + credit, at any time. Money that was not spent can be
+spent later.
+
+A `Ledger` is a compensated sum in float64, whatever the dtype of the prices. Its error is two units in the last place,
+independent of the number of terms. Guards stay four units below a limit unless every addition was exact, so "never
+over" holds for the exact sum. Whole cents and tokens add up exactly and can reach the limit itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longterm._base import validate
+from longterm._base.arrays import Array, FloatArray
+from longterm.errors import InputError
+from longterm.money.prices import where
+
+GUARD = 4 * float(np.finfo(np.float64).eps)
+"""The relative margin below a limit that an inexact sum must keep."""
+LARGEST_NUMBER = 1e50
+"""Contexts, costs and limits are at most this large, so that products of several are finite."""
+LARGEST_STORED = 1e150
+"""Numbers that rules compute from such input are smaller. Files with larger ones are refused."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """One long-term constraint on the cost of actions.
+
+    Parameters
+    ----------
+    limit : float
+        The total over all requests.
+    largest : float
+        The largest cost of one request. It scales the prices. It is also the amount held back for a request
+        without announced costs.
+    kind : {"at most", "at least"}
+        A cap (packing) or a floor (covering). Only caps can be kept by construction.
+    above_cheapest : bool
+        Count only the cost above that of the cheapest action of the same request. The cheapest action counts 0
+        whatever it costs in the end, so it is always affordable.
+    name : str
+        For messages and tables.
+
+    Examples
+    --------
+    >>> from longterm.money.budgets import Budget
+    >>> Budget(100.0, largest=2.0).rate(1000)
+    0.05
+    """
+
+    limit: float
+    largest: float
+    kind: Literal["at most", "at least"] = "at most"
+    above_cheapest: bool = False
+    name: str = "money"
+
+    def __post_init__(self) -> None:
+        validate.validate_fields(self, validate.positive_scalar, "limit", "largest")
+        _require_usual_size(self, "limit", "largest")
+        if self.kind not in ("at most", "at least"):
+            raise InputError("kind", f"{self.kind!r} is not known", "Choose 'at most' or 'at least'")
+        if self.above_cheapest and self.kind == "at least":
+            raise InputError("above_cheapest", "makes no sense for a floor", "Give it to a budget of kind 'at most'")
+
+    def rate(self, horizon: int | None) -> float:
+        """Return ρ̂ = limit / (T · largest)."""
+        assert horizon is not None
+        return self.limit / (horizon * self.largest)
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """A cap on the average cost of a request, at any time and without a horizon.
+
+    After t requests at most per_request · t + credit has been spent. The requests still open count with their bounds.
+
+    Parameters
+    ----------
+    per_request : float
+        The average cost that a request may have.
+    largest : float
+        The largest cost of one request.
+    credit : float
+        Money that may be spent ahead of the ceiling.
+    always_answer : bool
+        Allow the action with the smallest announced cost even if it does not fit. Then every request is answered,
+        and only that action can exceed the ceiling. With False, such a request is refused.
+    name : str
+        For messages and tables.
+    """
+
+    per_request: float
+    largest: float
+    credit: float = 0.0
+    always_answer: bool = False
+    name: str = "money"
+
+    kind: ClassVar[str] = "at most"
+    above_cheapest: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        validate.validate_fields(self, validate.positive_scalar, "per_request", "largest")
+        validate.validate_fields(self, validate.non_negative_scalar, "credit")
+        _require_usual_size(self, "per_request", "largest")
+        validate.require_at_most("credit", self.credit, LARGEST_NUMBER, "larger numbers are out of range")
+
+    def rate(self, horizon: int | None) -> float:
+        """Return ρ̂ = per_request / largest, at most 1."""
+        return min(self.per_request / self.largest, 1.0)
+
+
+def _require_usual_size(budget: Budget | Ceiling, *fields: str) -> None:
+    """Raise an InputError if an amount of money is so large or small that products with it overflow."""
+    for field in fields:
+        if not 1 / LARGEST_NUMBER <= getattr(budget, field) <= LARGEST_NUMBER:
+            raise InputError(field, f"{getattr(budget, field)} is out of range", "Choose another unit of money")
+
+
+class Ledger(NamedTuple):
+    """A compensated sum of money: one number, or one for each budget or pacer."""
+
+    total: Array
+    correction: Array
+
+    @classmethod
+    def zeros(cls, shape: tuple[int, ...] = (), *, xp: Any = np) -> Ledger:
+        """Return an empty ledger of this shape in float64."""
+        zero = xp.zeros(shape, dtype=xp.float64)
+        return cls(zero[()], zero[()]) if xp is np else cls(zero, zero)
+
+    def add(self, amount: Array) -> Ledger:
+        """Return the ledger after one more amount. The rounding error of the addition is kept exactly (Knuth)."""
+        total = self.total + amount
+        added = total - self.total
+        return Ledger(total, self.correction + ((self.total - (total - added)) + (amount - added)))
+
+    @property
+    def value(self) -> Array:
+        """The sum."""
+        return self.total + self.correction
+
+    def remaining(self, limit: Array) -> Array:
+        """Return an amount that can be added without exceeding `limit`; negative if it is exceeded already."""
+        rest = limit - self.total
+        taken = rest - limit
+        lost = (limit - (rest - taken)) - (self.total + taken)  # the rounding error of the subtraction
+        is_exact = (self.correction == 0.0) & (lost == 0.0)
+        return where(is_exact, rest, limit * (1 - GUARD) - self.value)
+
+
+@dataclass(frozen=True, eq=False)
+class BudgetSet:
+    """All budgets of one rule, with their units."""
+
+    budgets: tuple[Budget | Ceiling, ...]
+    horizon: int | None
+
+    @classmethod
+    def of(cls, budgets: Budget | Ceiling | Sequence[Budget | Ceiling], horizon: int | None) -> BudgetSet:
+        """Return the set, once the budgets are known to be compatible."""
+        given = (budgets,) if isinstance(budgets, (Budget, Ceiling)) else tuple(budgets)
+        if not given:
+            raise InputError("budgets", "there is none", "Give at least one Budget")
+        if any(budget.above_cheapest for budget in given) and sum(b.kind == "at most" for b in given) > 1:
+            raise InputError(
+                "budgets",
+                "one counts above the cheapest action, and there are several caps",
+                "The action that is cheapest for one may be expensive for another: give several caps a free action",
+            )
+        if horizon is None and any(isinstance(budget, Budget) for budget in given):
+            raise InputError("horizon", "is not given, and a budget has a limit", "Give it, or take Ceiling")
+        return cls(given, None if horizon is None else validate.count("horizon", horizon))
+
+    @cached_property
+    def sign(self) -> FloatArray:
+        """σ, shape (m,): +1 for a cap, −1 for a floor."""
+        return np.array([1.0 if budget.kind == "at most" else -1.0 for budget in self.budgets])
+
+    @cached_property
+    def is_cap(self) -> NDArray[np.bool_]:
+        """A mask of the caps, shape (m,)."""
+        return np.asarray(self.sign > 0)
+
+    @cached_property
+    def has_caps_only(self) -> bool:
+        """True if no budget is a floor."""
+        return bool(self.is_cap.all())
+
+    @cached_property
+    def counts_above(self) -> bool:
+        """True if a budget counts above the cheapest action."""
+        return bool(self.above_cheapest.any())
+
+    @cached_property
+    def _lines(self) -> tuple[FloatArray, FloatArray]:
+        """The limits as functions of the number of requests: offsets and slopes, shape (m,)."""
+        down = 1 - GUARD
+        lines = [
+            (b.limit, 0.0) if isinstance(b, Budget) else (b.credit * down, b.per_request * down) for b in self.budgets
+        ]
+        offsets, slopes = np.array(lines).T
+        return offsets, slopes
+
+    @cached_property
+    def has_ceiling(self) -> bool:
+        """True if a budget is open-ended."""
+        return any(isinstance(budget, Ceiling) for budget in self.budgets)
+
+    @cached_property
+    def always_answers(self) -> bool:
+        """True if the action with the smallest announced cost is always allowed."""
+        return any(isinstance(budget, Ceiling) and budget.always_answer for budget in self.budgets)
+
+    def limit(self, requests: int) -> FloatArray:
+        """Return the limits after so many requests, shape (m,). Those of ceilings are rounded down."""
+        offsets, slopes = self._lines
+        return offsets + slopes * requests if self.has_ceiling else offsets
+
+    def plan(self, requests: int) -> FloatArray:
+        """Return what an even spender has spent after so many requests, shape (m,)."""
+        shares = [
+            1.0 if isinstance(budget, Ceiling) or self.horizon is None else min(requests / self.horizon, 1.0)
+            for budget in self.budgets
+        ]
+        return np.asarray(self.limit(requests) * shares * (requests > 0))
+
+    @cached_property
+    def largest(self) -> FloatArray:
+        """The largest cost of one request, shape (m,)."""
+        return np.array([budget.largest for budget in self.budgets])
+
+    @cached_property
+    def rate(self) -> float:
+        """ρ: the average cost that a request may have, in the units of the rules; the same for every budget."""
+        return float(min(budget.rate(self.horizon) for budget in self.budgets))
+
+    @cached_property
+    def unit(self) -> FloatArray:
+        """One unit of the rules in the units of each budget, shape (m,): ĉ = c / unit."""
+        rates = np.array([budget.rate(self.horizon) for budget in self.budgets])
+        return np.asarray(self.largest * rates / self.rate)
+
+    @cached_property
+    def above_cheapest(self) -> NDArray[np.bool_]:
+        """A mask of the budgets that count above the cheapest action, shape (m,)."""
+        return np.array([budget.above_cheapest for budget in self.budgets])
+
+    def affordable(self, committed: Ledger, bounds: FloatArray, limit: FloatArray) -> NDArray[np.bool_]:
+        """Return a mask (K,) of the actions that keep every cap if they cost at most `bounds`, shape (K, m).
+
+        `committed` is the money spent and held back for open requests. A free action is always affordable.
+        """
+        if len(self.budgets) == 1 and self.has_caps_only:  # the same in Python's numbers, which are faster
+            rest = Ledger(float(committed.total[0]), float(committed.correction[0])).remaining(float(limit[0]))
+            return np.array([bound <= max(rest, 0.0) for bound in bounds[:, 0].tolist()])
+        fits = (bounds <= committed.remaining(limit)) | (bounds <= 0)
+        return np.asarray((fits | ~self.is_cap).all(axis=1))

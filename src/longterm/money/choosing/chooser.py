@@ -1,0 +1,575 @@
+"""A rule in a service: requests are answered at once, and outcomes are reported when they arrive.
+
+    choice = chooser.act(context, costs=…)
+    chooser.settle(choice, reward=…, cost=…)
+
+Outcomes may be late, in any order, in two parts (the cost now, the reward later), or never come (`skip`).
+
+`Chooser.open` keeps the state in a database, which several processes may use: they share the budgets, and every call is
+one transaction. A call that has returned survives the death of the process. This module validates calls, `chooser_copy`
+computes their effect, and `storage.replica` handles transactions, locks and interrupts.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from types import MappingProxyType
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from longterm._base.arrays import FloatArray
+from longterm.errors import (
+    AlreadyToldError,
+    BrokenBoundWarning,
+    HorizonWarning,
+    InputError,
+    WindowFullError,
+    warn_caller,
+)
+from longterm.money.choosing.choice import (
+    Choice,
+    require_allowed,
+    require_costs,
+    require_labels,
+    require_numbers,
+    require_outcomes,
+    require_paid,
+)
+from longterm.money.choosing.chooser_copy import MOST_ACTIONS, Change, ChooserCopy
+from longterm.money.choosing.primal_dual import PrimalDual, RuleState
+from longterm.money.choosing.primals import ActionOutcomes, OpenChoice
+from longterm.money.holds import ExcessHold
+from longterm.money.ledger.ledger import require_holds
+from longterm.money.ledger.spending import SharedAccount, Spending
+from longterm.storage.database import Durability
+from longterm.storage.replica import LONGEST_NAME, Metrics, Replica, Stored
+from longterm.storage.rounds import NoChange, OpenRound
+from longterm.storage.tokens import Token, require_key
+
+
+class Chooser(Stored[ChooserCopy]):
+    """A rule that answers requests and learns from their outcomes.
+
+    This constructor makes a chooser in memory, for one process. `Chooser.open` makes one in a database.
+
+    Parameters
+    ----------
+    rule : PrimalDual
+        The rule.
+    seed : int
+        For the draws: the same seed and the same requests give the same choices.
+    max_in_flight : int
+        The largest number of open choices; `act` raises a WindowFullError when it is reached.
+    expire_after : int, optional
+        The age, in requests since, at which an open choice is skipped.
+    max_age : float, optional
+        The age in seconds at which an open choice is skipped.
+    holds : "worst" or ExcessHold
+        "worst" holds the bound of an open choice back. `ExcessHold(share=0.02)` holds back an estimate by action and
+        group, for one cap that counts whole costs.
+    account : LeasedAccount, optional
+        An account of a ledger from which the money of the cap is leased as well.
+
+    Notes
+    -----
+    **Money.** With `stop=True`, the sum of the settled costs and of the bounds of open choices is within every cap
+    after every call, on every sequence. The bound of a request is that of `bounds=`, else of `costs=`, else the
+    budget's `largest`. A cost above its bound is recorded (the money is gone) with a BrokenBoundWarning, and the total
+    overspending is at most the sum of those excesses. With calibrated holds it is at most Σ (cost − hold)₊ over the
+    choices open at the last act, as for a ledger. Warnings are issued before the call takes effect, so where
+    warnings are errors nothing has changed when one is raised.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from longterm.money.budgets import Budget
+    >>> from longterm.money.choosing.chooser import Chooser
+    >>> from longterm.money.choosing.duals import EntropicDual
+    >>> from longterm.money.choosing.linear import ThompsonSampling
+    >>> from longterm.money.choosing.primal_dual import PrimalDual
+    >>> budget = Budget(limit=3.0, largest=1.0, above_cheapest=True)
+    >>> rule = PrimalDual(ThompsonSampling(actions=2, features=1), EntropicDual(start=0.5), budget, horizon=10)
+    >>> chooser = Chooser(rule, seed=4)
+    >>> for _ in range(10):
+    ...     choice = chooser.act([1.0], costs=[0.1, 1.0])
+    ...     chooser.settle(choice, reward=float(choice.action))
+    >>> bool(chooser.spent[0] <= 3.0), chooser.round
+    (True, 11)
+    """
+
+    def __init__(
+        self,
+        rule: PrimalDual,
+        *,
+        seed: int = 0,
+        max_in_flight: int = 100_000,
+        expire_after: int | None = None,
+        max_age: float | None = None,
+        holds: Literal["worst"] | ExcessHold = "worst",
+        account: Spending | None = None,
+    ) -> None:
+        calibrated = require_holds(holds)
+        if calibrated is not None or account is not None:
+            _require_one_cap(rule)
+        copy = ChooserCopy(rule, seed, max_in_flight, expire_after, max_age, calibrated)
+        self._spending = account
+        # The number of actions is part of the state, not of the definition, if it can change.
+        is_open = rule.is_extendable and getattr(rule.primal, "prior", None) is None
+        definition = {"rule": rule.with_actions(1) if is_open else rule, "holds": holds}
+        self._replica = Replica(copy, definition, may_fork=False)
+        self._warned_of_horizon = False
+
+    @property
+    def rule(self) -> PrimalDual:
+        """The rule, with the present number of actions."""
+        return self._replica.copy.rule
+
+    @classmethod
+    def open(
+        cls,
+        url: str | PathLike[str],
+        rule: PrimalDual,
+        *,
+        name: str = "chooser",
+        durability: Durability = "commit",
+        seed: int = 0,
+        max_in_flight: int = 100_000,
+        expire_after: int | None = None,
+        max_age: float | None = None,
+        holds: Literal["worst"] | ExcessHold = "worst",
+        account: SharedAccount | None = None,
+        names: Sequence[str] = (),
+    ) -> Self:
+        """Return the chooser with this name in a database, or create it there.
+
+        Call it when a service starts, in every process. All of them share one chooser and its budgets.
+
+        Parameters
+        ----------
+        url : path or str
+            A file for SQLite, or a URL ``postgresql://…`` (extra `postgres`).
+        rule : PrimalDual
+            With the hyper-parameters that the stored one was created with. More actions are added to it.
+        name : str
+            Its name in the database, which may hold many objects.
+        durability : {"commit", "relaxed"}
+            "commit": a call is on the disk before it returns. "relaxed": it survives the death of the process, but not
+            always that of the machine.
+        seed : int
+            For the draws of a chooser that is created.
+        max_in_flight, expire_after, max_age, holds
+            As for a new chooser; give the same in every process.
+        account : SharedAccount, optional
+            An account of a ledger in the same database. Every act holds money there, in the same transaction, and an
+            action that the account cannot pay for is not affordable. Objects that name one account share its limit.
+        names : sequence of str, optional
+            The names of the actions; see `name_actions`.
+
+        Returns
+        -------
+        Chooser
+            The chooser.
+
+        Raises
+        ------
+        DatabaseError
+            If the database cannot be used, or holds another object with this name.
+        """
+        limits: dict[str, Any] = {"max_in_flight": max_in_flight, "expire_after": expire_after, "max_age": max_age}
+        chooser = cls(rule, seed=seed, holds=holds, account=account, **limits)
+        chooser._replica.attach(url, name, durability)
+        if account is not None:
+            account.attach(chooser._replica.database, name)
+            chooser._replica.changes_others = True
+        try:
+            chooser._replica.transact(chooser._naming, tuple(names), rule.actions)
+        except InputError:
+            chooser.close()
+            raise
+        return chooser
+
+    def __repr__(self) -> str:
+        state, waiting = self.state, len(self._replica.copy.open)
+        limits = self.rule.budget_set.limit(max(state.round - 1, 1)).tolist()
+        money = ", ".join(
+            f"{budget.name} {spent:.4g} of {limit:.4g}"
+            for budget, spent, limit in zip(
+                self.rule.budget_set.budgets, state.spent.value.tolist(), limits, strict=True
+            )
+        )
+        of_all = "" if self.rule.horizon is None else f" of {self.rule.horizon}"
+        requests = f"{state.round - 1}{of_all} requests"
+        return f"Chooser({type(self.rule.primal).__name__}, {requests}, {waiting} open, {money})"
+
+    # --- the rounds -------------------------------------------------------------------------------------------
+
+    def act(
+        self,
+        context: ArrayLike = (),
+        costs: ArrayLike | None = None,
+        bounds: ArrayLike | None = None,
+        *,
+        allowed: ArrayLike | None = None,
+        key: str | None = None,
+        group: str = "",
+    ) -> Choice:
+        """Answer a request. The action is None if no allowed one is affordable.
+
+        Parameters
+        ----------
+        context : array, shape (d,)
+            The features of the request.
+        costs : array, shape (K,) or (K, m), optional
+            The expected cost of each action.
+        bounds : array, same shape, optional
+            The largest cost of each action; by default `costs`.
+        allowed : array of bool, shape (K,), optional
+            The actions that suit this request; by default all.
+        key : str, optional
+            An idempotency key: a request with the key of one of the last 1,000 requests returns the answer of that one.
+        group : str
+            The group of the request, for calibrated holds: a customer or a kind of task.
+        """
+        if not isinstance(group, str) or len(group) > LONGEST_NAME:
+            raise InputError("group", f"{group!r:.60} is not a group", "Give a short text")
+        change = self._replica.transact(self._acting, context, costs, bounds, allowed, require_key(key), group)
+        return self._choice(change.round.content)
+
+    def _acting(
+        self,
+        context: ArrayLike,
+        costs: ArrayLike | None,
+        bounds: ArrayLike | None,
+        allowed: ArrayLike | None,
+        key: str | None,
+        group: str,
+    ) -> Change | NoChange[OpenChoice]:
+        replica, copy = self._replica, self._replica.copy
+        rule = copy.rule
+        known = copy.repeated(key)
+        if known is not None:
+            return known
+        number = copy.asked + 1
+        x = require_numbers("context", context, number).reshape(-1)
+        rule.primal.require_context(x, number)
+        announced = require_costs(rule, "costs", costs, number)
+        most = require_costs(rule, "bounds", bounds, number)
+        if announced is not None and most is not None and np.any(most < announced):
+            raise InputError("bounds", "are below the costs", "Give the largest cost of each action", round=number)
+        mask = require_allowed(allowed, rule.actions, number)
+        if rule.horizon is not None and number > rule.horizon:
+            self._warn_of_horizon()
+        expired = copy.expiring(time.time())
+        if len(copy.open) - len(expired) >= copy.max_in_flight:
+            raise WindowFullError(
+                f"{copy.max_in_flight} choices are open, the oldest is {next(iter(copy.open))}. Settle or skip some, "
+                "or make the chooser with a larger max_in_flight, or with expire_after."
+            )
+        if copy.holds is None and self._spending is None:
+            return copy.act(x, announced, most, mask, expired, replica.epoch, key)
+        largest = self.rule.largest_costs(announced, most)
+        held = copy.held(largest, group)
+        if self._spending is not None:
+            for old in expired:
+                self._pay(self._spending, copy.choice(old), copy.choice(old).bound)
+            mask = self._paid_for(self._spending, held, largest, mask)
+        change = copy.act(x, announced, held, mask, expired, replica.epoch, key, group)
+        choice = change.round.content
+        if self._spending is not None and choice.action >= 0:
+            i = copy.cap
+            self._spending.hold(_text(choice), choice.bound[i], float(largest[choice.action, i]))
+        return change
+
+    def _paid_for(
+        self, spending: Spending, held: FloatArray, largest: FloatArray, allowed: NDArray[np.bool_] | None
+    ) -> NDArray[np.bool_]:
+        """Return a mask of the allowed actions that the account can pay for. Free actions need no money."""
+        i = self._replica.copy.cap
+        free, exposure = spending.room(float(held[:, i].max()))
+        fits = ((held[:, i] <= free) & (largest[:, i] <= exposure)) | (held[:, i] <= 0)
+        return np.asarray(fits if allowed is None else fits & allowed)
+
+    def _pay(self, spending: Spending | None, opened: OpenChoice, paid: FloatArray | None) -> None:
+        """Settle the cost of a choice in the account, if it was not settled before."""
+        if spending is not None and paid is not None and opened.paid is None:
+            spending.settle(_text(opened), float(paid[self._replica.copy.cap]))
+
+    def settle(
+        self,
+        choice: Choice | str,
+        reward: float | None = None,
+        cost: ArrayLike | None = None,
+        *,
+        rewards: ArrayLike | None = None,
+        costs: ArrayLike | None = None,
+        cost_follows: bool = False,
+    ) -> None:
+        """Report the outcome of a choice. Each part counts once. If this raises, nothing has changed.
+
+        Parameters
+        ----------
+        choice : Choice or str
+            The choice, or its text. A bare number is refused, since it does not name an epoch.
+        reward : float in [0, 1], optional
+            Of the action played. If it is left out it may come later, and only the cost is settled now.
+        cost : float or array, shape (m,), optional
+            Of the action played. If it is left out, a call with a reward settles the announced cost, unless the cost
+            is settled already.
+        rewards, costs : arrays, shapes (K,) and (K,) or (K, m), optional
+            Of all actions, if they are known (full feedback). Costs are as announced if they are left out.
+        cost_follows : bool
+            The cost will be reported by a later call, so that a reward alone does not settle the announced one.
+        """
+        self._replica.transact(self._settling, choice, reward, cost, rewards, costs, cost_follows)
+
+    def _settling(
+        self,
+        choice: Choice | str,
+        reward: float | None,
+        cost: ArrayLike | None,
+        rewards: ArrayLike | None,
+        costs: ArrayLike | None,
+        cost_follows: bool,
+    ) -> Change:
+        opened, rule = self._find(choice), self.rule
+        number, has_reward = opened.round, reward is not None or rewards is not None
+        if not has_reward and cost is None and costs is None:
+            what, remedy = "is missing, and so is the cost", "Give at least one of them, or skip() the choice"
+            raise InputError("reward", what, remedy, round=number)
+        if opened.paid is not None and cost is not None:
+            raise AlreadyToldError(number, "its cost was settled already", "Settle its reward only")
+        if opened.outcomes is not None and has_reward:
+            raise AlreadyToldError(number, "its reward was settled already", "Settle its cost only")
+        paid = require_paid(rule, opened, cost, costs, with_reward=has_reward and not cost_follows)
+        outcomes = require_outcomes(rule, opened, reward, rewards, costs)
+        paid = paid if opened.paid is None else None
+        if paid is not None and self._replica.copy.holds is None:
+            self._warn_of_excess(opened, paid)
+        self._pay(self._spending, opened, paid)
+        return self._replica.copy.settle(number, paid, outcomes)
+
+    def skip(self, choice: Choice | str) -> None:
+        """Give up a choice. An open cost counts as the money held back for it, and no reward is learned."""
+        self._replica.transact(self._skipping, choice)
+
+    def _skipping(self, choice: Choice | str) -> Change:
+        opened = self._find(choice)
+        self._pay(self._spending, opened, opened.bound)
+        return self._replica.copy.skip(opened.round)
+
+    def teach(
+        self,
+        context: ArrayLike,
+        rewards: ArrayLike,
+        costs: ArrayLike | None = None,
+        *,
+        announced: ArrayLike | None = None,
+    ) -> None:
+        """Learn the rewards of actions on a past request, as a warm start. No budget moves.
+
+        Parameters
+        ----------
+        context : array, shape (d,)
+            The features of the request.
+        rewards : array, shape (K,)
+            In [0, 1]; NaN for an action whose reward is not known.
+        costs, announced : array, shape (K,) or (K, m), optional
+            The costs of the actions, and the costs that were announced before the request. Rules that learn from
+            announced costs need both.
+        """
+        self._replica.transact(self._teaching, context, rewards, costs, announced)
+
+    def _teaching(
+        self, context: ArrayLike, rewards: ArrayLike, costs: ArrayLike | None, announced: ArrayLike | None
+    ) -> Change:
+        copy = self._replica.copy
+        x = require_numbers("context", context, None).reshape(-1)
+        self.rule.primal.require_context(x, copy.asked + 1)
+        table = require_costs(self.rule, "costs", costs, None)
+        K, m = self.rule.actions, self.rule.setting.resources
+        seen, known = require_labels(rewards, K)
+        outcomes = ActionOutcomes(seen, known, np.zeros((K, m)) if table is None else table * seen[:, None])
+        return copy.teach(x, outcomes, require_costs(self.rule, "announced", announced, None))
+
+    def add_action(self, action: int | None = None) -> int:
+        """Add an action at run time and return its index, or use a removed action again.
+
+        Linear primals expect a new action to be like the others. Requests after this call need one more cost.
+        """
+        self._replica.transact(self._adding, action)
+        return self.rule.actions - 1 if action is None else action
+
+    def name_actions(self, names: Sequence[str]) -> None:
+        """Name the first actions, and add those that do not exist yet.
+
+        A stored chooser keeps the names. Where they differ from the given ones an InputError is raised, so that an
+        action is not taken for another one after a restart.
+        """
+        self._replica.transact(self._naming, tuple(names))
+
+    def _naming(self, names: tuple[str, ...], count: int = 0) -> Change | NoChange[None]:
+        copy = self._replica.copy
+        stored = copy.state.names
+        for action, (old, new) in enumerate(zip(stored, names, strict=False)):
+            if old != new:
+                what = f"action {action} is {new!r} here and {old!r} in the stored chooser"
+                raise InputError("names", what, f"Name the stored ones in their order, {list(stored)}, new ones last")
+        more = max(len(names), count) - copy.rule.actions
+        if more <= 0 and len(names) <= len(stored):
+            return NoChange(0, OpenRound(None, 0, 0.0))
+        if more > 0:
+            self._require_room(more)
+        return copy.add_actions(max(more, 0), max(stored, names, key=len))
+
+    def _adding(self, action: int | None) -> Change:
+        copy = self._replica.copy
+        if action is None or action == copy.rule.actions:
+            self._require_room(1)
+            return copy.add_actions(1)
+        if action not in range(copy.rule.actions) or copy.in_use[action]:
+            raise InputError("action", f"{action!r} was not removed", "Leave it out to add a new one")
+        return copy.set_removed(action, is_removed=False)
+
+    def _require_room(self, more: int) -> None:
+        actions = self._replica.copy.rule.actions
+        if actions + more > MOST_ACTIONS:
+            raise InputError("action", f"there are {actions} already", f"At most {MOST_ACTIONS}: use a removed one")
+
+    def remove_action(self, action: int) -> None:
+        """Use an action no more. Its index stays, and open choices of it can be settled."""
+        self._replica.transact(self._removing, action)
+
+    def _removing(self, action: int) -> Change:
+        copy = self._replica.copy
+        in_use = np.flatnonzero(copy.in_use).tolist()
+        if action not in in_use or len(in_use) < 2 or copy.rule.actions > MOST_ACTIONS:
+            raise InputError("action", f"{action!r} cannot be removed", f"Name one of at least two in use: {in_use}")
+        return copy.set_removed(int(action), is_removed=True)
+
+    # --- properties -------------------------------------------------------------------------------------------
+
+    @property
+    def seed(self) -> int:
+        """The seed of the draws."""
+        return self._replica.copy.seed
+
+    @property
+    def state(self) -> RuleState:
+        """The rule's state, a named tuple that does not change later."""
+        found: RuleState = self._replica.look(lambda: self._replica.copy.state.rule)
+        return found
+
+    @property
+    def round(self) -> int:
+        """The number of the next request."""
+        return self.state.round
+
+    @property
+    def spent(self) -> FloatArray:
+        """The cost of settled choices as each budget counts, shape (m,)."""
+        spent: FloatArray = self.state.spent.value
+        return spent
+
+    @property
+    def committed(self) -> FloatArray:
+        """The money spent on caps and held back for open choices, shape (m,)."""
+        committed: FloatArray = self.state.committed.value
+        return committed
+
+    @property
+    def prices(self) -> FloatArray:
+        """λ, in reward per unit of each budget's money."""
+        return self.rule.prices(self.state)
+
+    @property
+    def pending(self) -> Mapping[int, Choice]:
+        """The open choices by number, oldest first."""
+        copy = self._replica.copy
+        found: list[OpenChoice] = self._replica.look(lambda: [copy.choice(number) for number in copy.open])
+        return MappingProxyType({opened.round: self._choice(opened) for opened in found})
+
+    @property
+    def removed(self) -> tuple[int, ...]:
+        """The actions that are not used any more."""
+        in_use: Any = self._replica.look(lambda: self._replica.copy.in_use)
+        return tuple(np.flatnonzero(~in_use).tolist())
+
+    def metrics(self) -> Metrics:
+        """Return figures for monitoring; those of money are by the name of a budget.
+
+        `plan` is the money that an even spender would have spent by now, `overshoot` the money spent above a cap.
+        """
+        figures: Metrics = self._replica.look(self._metrics)
+        return figures
+
+    def _metrics(self) -> Metrics:
+        copy, rule = self._replica.copy, self.rule
+        budgets, requests, state = rule.budget_set, copy.asked, copy.state.rule
+        limit, spent = budgets.limit(max(requests, 1)), state.spent.value
+        money = {
+            "spent": spent,
+            "held": np.maximum(state.committed.value - spent, 0.0) * budgets.is_cap,
+            "limit": limit,
+            "plan": budgets.plan(requests),
+            "overshoot": np.maximum(spent - limit, 0.0) * budgets.is_cap,
+            "price": rule.prices(state),
+        }
+        names = [budget.name for budget in budgets.budgets]
+        figures: Metrics = {"requests": requests, "open": len(copy.open), "refused": copy.state.counts.refused}
+        return figures | {key: dict(zip(names, value.tolist(), strict=True)) for key, value in money.items()}
+
+    def find(self, choice: Choice | str) -> Choice:
+        """Return the open choice that a text names, or raise a TokenError that says why there is none."""
+        return self._choice(self._replica.look(self._find, choice))
+
+    # --- helpers ----------------------------------------------------------------------------------------------
+
+    def _choice(self, opened: OpenChoice) -> Choice:
+        is_refused = opened.action < 0
+        return Choice(
+            opened.round,
+            None if is_refused else opened.action,
+            1.0 if is_refused else opened.probability,
+            opened.probabilities,
+            opened.prices / self.rule.setting.unit,
+            opened.epoch,
+        )
+
+    def _warn_of_horizon(self) -> None:
+        """Warn once that more requests come than the rule was made for."""
+        if self._warned_of_horizon:
+            return
+        self._warned_of_horizon = True
+        what = f"this rule was made for {self.rule.horizon} requests, and more are coming"
+        remedy = "The caps still hold; for prices that suit the longer stream make the rule with a larger horizon"
+        warn_caller(f"{what}. {remedy}.", HorizonWarning)
+
+    def _warn_of_excess(self, opened: OpenChoice, paid: FloatArray) -> None:
+        """Warn if a cost is above the bound of its choice."""
+        parts = zip(paid.tolist(), opened.bound.tolist(), self.rule.budget_set.is_cap.tolist(), strict=True)
+        excess = max(cost - bound if is_cap else 0.0 for cost, bound, is_cap in parts)
+        if excess > 0:
+            what = f"choice {opened.round} cost {excess:g} more than its bound"
+            warn_caller(f"{what}; the cap may be exceeded by as much", BrokenBoundWarning)
+
+    def _find(self, choice: Choice | str) -> OpenChoice:
+        """Return the open choice that is meant, or raise a TokenError that says why there is none."""
+        number, _ = self._replica.copy.find(choice)
+        return self._replica.copy.choice(number)
+
+
+def _text(opened: OpenChoice) -> str:
+    """Return the text of a choice, which names its hold in a ledger."""
+    return str(Token(opened.round, None, opened.epoch))
+
+
+def _require_one_cap(rule: PrimalDual) -> None:
+    """Raise an InputError unless the rule has one cap, which counts whole costs, and keeps it."""
+    budgets = rule.budget_set
+    if int(budgets.is_cap.sum()) != 1 or budgets.above_cheapest.any() or not rule.stop:
+        what = "calibrated holds and accounts need exactly one cap, which counts whole costs, and stop=True"
+        raise InputError("rule", what, "Give such a rule, or leave out holds and account")

@@ -1,0 +1,431 @@
+"""Route prompts to language models under a dollar ceiling, or at a least quality, with sensible defaults.
+
+    router = Router.for_models({"small": 3e-5, "large": 1.5e-2}, per_request=1e-3)
+    route = router.route(prompt)                       # route.model answers
+    router.settle(route, reward=0.9, cost=0.0123)      # when both are known, or one after the other
+
+It is a `Chooser` with these slots: Thompson sampling on a linear belief with a level for each model, which drifts, and
+with learned costs; `PlannedPrice` on the last 512 requests; a `Ceiling`. The bill after t requests is never above
+per_request · t + credit, except for what the cheapest model costs where nothing else is affordable, as long as no
+request costs more than its bound. docs/guides/decisions.md has the figures behind the defaults.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from longterm._base import validate
+from longterm.errors import InputError, did_you_mean
+from longterm.money.budgets import Ceiling
+from longterm.money.choosing.choice import Choice
+from longterm.money.choosing.chooser import Chooser
+from longterm.money.choosing.linear import ThompsonSampling
+from longterm.money.choosing.planned_price import PlannedPrice
+from longterm.money.choosing.primal_dual import PrimalDual
+from longterm.money.choosing.router_report import RouterReport
+from longterm.money.choosing.text import WordHash
+
+T = TypeVar("T")
+SHARED_SCALE, PRIOR_SCALE, LEVEL_SCALE = 0.2, 0.03, 0.2
+NOISE, FACTOR, DRIFT = 0.15, 0.3, 0.003
+WINDOW, DRAWS = 512, 8
+BOUND_RATIO = 12.0
+"""The largest cost of a request, in units of its model's price, for the models that a router begins with."""
+NEW_BOUND_RATIO = 36.0
+"""The same for a model that is added later. A running router has money in the bank, so caution costs little."""
+UNIT = 1e3
+"""The unit of the rule, in ceilings."""
+UNLIMITED = 1e6
+"""Dollars per request: the ceiling of a router without one, and the price of a model that only other processes know."""
+HIGHEST_PRICE = 1e9
+"""Reward per dollar."""
+HISTORY = 100_000
+"""The number of settled requests that reports cover, and of requests that wait for their second part."""
+
+
+@dataclass(frozen=True, eq=False)
+class Route:
+    """The model that answers a request. Keep it, or its text ``str(route)``, to settle it.
+
+    Parameters
+    ----------
+    model : str
+        The name of the model.
+    choice : Choice
+        The choice of the chooser, with its probabilities and prices.
+    """
+
+    model: str
+    choice: Choice
+
+    def __str__(self) -> str:
+        return str(self.choice)
+
+
+class Router:
+    """A router of prompts to language models. Make it with `Router.for_models`.
+
+    Parameters
+    ----------
+    chooser : Chooser
+        With one action for each model.
+    models : mapping of str to float
+        The price of each model: the expected cost of a request, in dollars.
+    features : callable
+        From a prompt to the chooser's context.
+    largest : mapping of str to float, optional
+        The largest cost of a request for some models, in dollars; by default 12 times the price.
+
+    Examples
+    --------
+    >>> from longterm.money.choosing.router import Router
+    >>> router = Router.for_models({"small": 1e-4, "large": 1e-2}, per_request=2e-3)
+    >>> for t in range(200):
+    ...     route = router.route("Prove the theorem of Sylow." if t % 2 else "What is the capital of France?")
+    ...     right = route.model == "large" or t % 2 == 0
+    ...     router.settle(route, reward=float(right), cost={"small": 1e-4, "large": 1e-2}[route.model])
+    >>> router.chooser.spent[0] <= 2e-3 * 200
+    np.True_
+    """
+
+    def __init__(
+        self,
+        chooser: Chooser,
+        models: Mapping[str, float],
+        features: Callable[[Any], ArrayLike],
+        *,
+        largest: Mapping[str, float] | None = None,
+    ) -> None:
+        self.chooser, self.features = chooser, features
+        self.prices = _require_positive("models", models)
+        self.largest = {name: BOUND_RATIO * price for name, price in self.prices.items()}
+        for name, cost in _require_positive("largest", largest or {}).items():
+            self._action(name)
+            self.largest[name] = max(cost, self.prices[name])
+        self._parts: dict[int, tuple[float | None, float | None]] = {}
+        self._settled: deque[tuple[int, float, float, float]] = deque(maxlen=HISTORY)
+
+    @classmethod
+    def for_models(
+        cls,
+        models: Mapping[str, float],
+        *,
+        per_request: float | None = None,
+        least_quality: float | None = None,
+        features: Callable[[Any], ArrayLike] | int | None = None,
+        credit: float = 0.0,
+        largest: Mapping[str, float] | None = None,
+        seed: int = 0,
+        url: str | PathLike[str] | None = None,
+        **options: Any,
+    ) -> Router:
+        """Make a router with default slots.
+
+        Parameters
+        ----------
+        models : mapping of str to float
+            The price of each model: the expected cost of a request, in dollars.
+        per_request : float, optional
+            The ceiling: the average cost of a request, in dollars.
+        least_quality : float, optional
+            Keep the average reward at least this high, as cheaply as possible, in place of a ceiling.
+        features : callable or int, optional
+            A function from a prompt to a vector, or the length of vectors that are given to `route` themselves. By
+            default a hash of the words of a text.
+        credit : float
+            Money that may be spent ahead of the ceiling.
+        largest : mapping of str to float, optional
+            The largest cost of a request for some models, in dollars: price per token times the most tokens. By default
+            12 times the price. A cost above it raises it, with a BrokenBoundWarning.
+        seed : int
+            For the draws.
+        url : path or str, optional
+            The database of a service: a file for SQLite, or ``postgresql://…``. Processes that open it share the
+            ceiling. Name the models in the same order in each, new ones last; another order is refused.
+        **options
+            Further arguments of the chooser: expire_after, max_age, max_in_flight; with a database name, durability.
+        """
+        if not _require_positive("models", models):
+            raise InputError("models", "there is none", "Give names and prices")
+        if (per_request is None) == (least_quality is None):
+            raise InputError("per_request", "must be given, or least_quality in its place", "Give exactly one of them")
+        if features is None:
+            features = WordHash()
+        encode, length = (_as_vector, features) if isinstance(features, int) else (features, _length(features))
+        ceiling = UNLIMITED if per_request is None else validate.positive_scalar("per_request", per_request)
+        primal = ThompsonSampling(
+            len(models),
+            length,
+            SHARED_SCALE,
+            PRIOR_SCALE,
+            NOISE,
+            level_scale=LEVEL_SCALE,
+            drift=DRIFT,
+            learn_costs=True,
+            learn_noise=True,
+            window=WINDOW,
+            factor=FACTOR,
+            draws=DRAWS,
+        )
+        dual = PlannedPrice(least_reward=least_quality)
+        # The unit does not depend on prices, which may change. Every request has bounds of its own.
+        budget = Ceiling(ceiling, UNIT * ceiling, credit, always_answer=True)
+        rule = PrimalDual(primal, dual, budget, radius=HIGHEST_PRICE * UNIT * ceiling)
+        if url is None:
+            chooser = Chooser(rule, seed=seed, **options)
+        else:
+            chooser = Chooser.open(url, rule, seed=seed, names=list(models), **options)
+        router = cls(chooser, models, encode, largest=largest)
+        for name in models:
+            router._raise_bound(name)  # by what was paid before a restart
+        return router
+
+    def __repr__(self) -> str:
+        return f"Router({', '.join(self.models)}; {self.chooser!r})"
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all models, removed ones included, in the order in which they were added."""
+        return list(self.prices)
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The names of the models in use."""
+        removed = set(self.chooser.removed)
+        return tuple(name for action, name in enumerate(self.names) if action not in removed)
+
+    # --- the rounds -------------------------------------------------------------------------------------------
+
+    def route(
+        self,
+        prompt: Any,
+        *,
+        models: str | Sequence[str] | None = None,
+        costs: Mapping[str, float] | None = None,
+        bounds: Mapping[str, float] | None = None,
+        key: str | None = None,
+    ) -> Route:
+        """Return the model that answers a prompt.
+
+        Parameters
+        ----------
+        prompt : str or array
+            The prompt, as `features` takes it.
+        models : str or sequence of str, optional
+            The models that suit this request; by default all.
+        costs : mapping of str to float, optional
+            The expected cost of this request for some models, in place of their price.
+        bounds : mapping of str to float, optional
+            The largest cost of this request for some models.
+        key : str, optional
+            An idempotency key, as for `Chooser.act`.
+        """
+        expected, most = self._announced(costs, bounds)
+        wanted = set(range(len(expected)))
+        if models is not None:
+            wanted = {self._action(name) for name in ([models] if isinstance(models, str) else models)}
+            if not wanted:
+                raise InputError("models", "there is none", "Name at least one, or leave it out")
+        x = self.features(prompt)
+
+        def act(others: int) -> Choice:
+            allowed = None
+            if others or models is not None:
+                allowed = [action in wanted for action in range(len(expected) + others)]
+            unknown = [UNLIMITED] * others
+            return self.chooser.act(x, expected + unknown, most + unknown, allowed=allowed, key=key)
+
+        choice = self._with_others(act)
+        if choice.action is None:
+            raise InputError("models", "none is affordable or in use", "Allow another one")
+        return Route(self.names[choice.action], choice)
+
+    def settle(self, route: Route | str, reward: float | None = None, cost: float | None = None) -> None:
+        """Report the reward in [0, 1], the cost in dollars, or both.
+
+        Parameters
+        ----------
+        route : Route or str
+            The route, or its text.
+        reward, cost : float, optional
+            Each counts once; the other may come later.
+        """
+        choice = self._choice(route)
+        self.chooser.settle(choice, reward, cost, cost_follows=cost is None)
+        first = self._parts.pop(choice.number, (None, None))
+        reward, cost = first[0] if reward is None else reward, first[1] if cost is None else cost
+        if reward is None or cost is None:
+            self._parts[choice.number] = reward, cost
+            if len(self._parts) > HISTORY:  # another process may have reported the other part
+                del self._parts[next(iter(self._parts))]
+        elif choice.action is not None:
+            self._settled.append((choice.action, reward, cost, float(choice.prices[0])))
+            name = self._name(choice.action)
+            if cost > self.largest.get(name, np.inf):
+                self._raise_bound(name)
+
+    def skip(self, route: Route | str) -> None:
+        """Give up a route whose outcome will not come. The money held back for it counts as spent."""
+        choice = self._choice(route)
+        self.chooser.skip(choice)
+        self._parts.pop(choice.number, None)
+
+    def teach(self, prompt: Any, rewards: Mapping[str, float], costs: Mapping[str, float] | None = None) -> None:
+        """Learn the rewards, and perhaps the costs, of some models on a labelled prompt. No budget moves.
+
+        Parameters
+        ----------
+        prompt : str or array
+            The prompt, as `features` takes it.
+        rewards : mapping of str to float
+            In [0, 1], of the models that are labelled.
+        costs : mapping of str to float, optional
+            In dollars, of some of these models.
+        """
+        labels, paid = np.full(len(self.names), np.nan), np.zeros(len(self.names))
+        for name, reward in rewards.items():
+            labels[self._action(name)] = reward
+        for name, cost in (costs or {}).items():
+            paid[self._action(name)] = cost
+        x, prices = self.features(prompt), list(self.prices.values())
+
+        def teach(others: int) -> None:
+            unknown = [UNLIMITED] * others
+            seen, spent = np.pad(labels, (0, others), constant_values=np.nan), np.pad(paid, (0, others))
+            self.chooser.teach(x, seen, spent, announced=prices + unknown)
+
+        self._with_others(teach)
+        for name, cost in (costs or {}).items():
+            if cost > self.largest[name]:
+                self._raise_bound(name)
+
+    # --- models that come and go ------------------------------------------------------------------------------
+
+    def add_model(self, name: str, price: float, *, largest: float | None = None) -> None:
+        """Use one more model, or a removed one again. It is expected to be like the others, at its price.
+
+        With a database, call it in every process, for new models in the same order. A process that has not does not
+        use the model.
+
+        Parameters
+        ----------
+        name : str
+            Its name.
+        price : float
+            The expected cost of a request, in dollars.
+        largest : float, optional
+            The largest cost of a request; by default 36 times the price.
+        """
+        price = validate.positive_scalar("price", price)
+        most = NEW_BOUND_RATIO * price if largest is None else validate.positive_scalar("largest", largest)
+        if name in self.models:
+            raise InputError("name", f"{name!r} is in use", "Change its price with set_prices()")
+        if name in self.names:
+            self.chooser.add_action(self.names.index(name))
+        else:
+            self.chooser.name_actions([*self.names, name])
+        self.prices[name], self.largest[name] = price, max(most, price)
+
+    def remove_model(self, name: str) -> None:
+        """Use a model no more, in any process. What was learned of it is kept."""
+        action = self._action(name)
+        if self.models == (name,):
+            raise InputError("name", f"{name!r} is the last one and cannot be removed", "Add another one first")
+        self.chooser.remove_action(action)
+
+    def set_prices(self, prices: Mapping[str, float]) -> None:
+        """Change the prices of models. Expected and largest costs change in proportion at once.
+
+        Prices are announced by each process with its requests. They are not stored: after a restart, give the present
+        ones to `for_models`.
+        """
+        for name in prices:
+            self._action(name)
+        for name, price in _require_positive("prices", prices).items():
+            self.largest[name] *= price / self.prices[name]
+            self.prices[name] = price
+
+    def close(self) -> None:
+        """Close the database, if the router has one."""
+        self.chooser.close()
+
+    # --- reports ----------------------------------------------------------------------------------------------
+
+    def report(self) -> RouterReport:
+        """Return figures of the requests that were settled by this object."""
+        rows = np.array(list(self._settled), dtype=np.float64).reshape(-1, 4)
+        ceiling = self.chooser.rule.budget_set.budgets[0]
+        per_request = ceiling.per_request if isinstance(ceiling, Ceiling) and self._has_ceiling else None
+        actions = rows[:, 0].astype(np.int64)
+        names = tuple(map(self._name, range(max(len(self.names), actions.max(initial=0) + 1))))
+        return RouterReport(names, actions, rows[:, 1], rows[:, 2], rows[:, 3], per_request)
+
+    @property
+    def _has_ceiling(self) -> bool:
+        dual = self.chooser.rule.dual
+        return not (isinstance(dual, PlannedPrice) and dual.least_reward is not None)
+
+    def _action(self, name: str) -> int:
+        """Return the index of a model in use."""
+        if name not in self.models:
+            hint = did_you_mean(name, list(self.models))
+            raise InputError("model", f"{name!r} is not in use{hint}", f"Choose from {list(self.models)}")
+        return self.names.index(name)
+
+    def _choice(self, route: Route | str) -> Choice:
+        return route.choice if isinstance(route, Route) else self.chooser.find(route)
+
+    def _name(self, action: int) -> str:
+        """Return the name of a model, or its index if only other processes know it."""
+        return self.names[action] if action < len(self.names) else f"model {action}"
+
+    def _with_others(self, call: Callable[[int], T]) -> T:
+        """Return call(n) for n models that only other processes know; again if one was added in between."""
+        while True:
+            count = self.chooser.rule.actions
+            try:
+                return call(count - len(self.prices))
+            except InputError:
+                if self.chooser.rule.actions == count:
+                    raise
+
+    def _raise_bound(self, name: str) -> None:
+        """Raise the bound of a model to the largest ratio of paid to expected costs that any process has seen."""
+        ratio = float(self.chooser.state.primal.largest[self.names.index(name)])
+        self.largest[name] = max(self.largest[name], ratio * self.prices[name])
+
+    def _announced(
+        self, costs: Mapping[str, float] | None, bounds: Mapping[str, float] | None
+    ) -> tuple[list[float], list[float]]:
+        """Return the expected and the largest cost of a request for each model."""
+        for name in (*(costs or ()), *(bounds or ())):
+            self._action(name)
+        if costs is None and bounds is None:
+            return list(self.prices.values()), list(self.largest.values())
+        expected, most = self.prices | dict(costs or {}), self.largest | dict(bounds or {})
+        return list(expected.values()), [max(most[name], cost) for name, cost in expected.items()]
+
+
+def _require_positive(argument: str, numbers: Mapping[str, float]) -> dict[str, float]:
+    if not isinstance(numbers, Mapping):
+        raise InputError(argument, f"is a {type(numbers).__name__}", "Give a mapping of names to dollars")
+    return {name: validate.positive_scalar(f"{argument}[{name!r}]", number) for name, number in numbers.items()}
+
+
+def _as_vector(prompt: ArrayLike) -> ArrayLike:
+    return prompt
+
+
+def _length(features: Callable[[Any], ArrayLike]) -> int:
+    """Return the number of features of an encoder."""
+    if not callable(features):
+        raise InputError("features", f"{features!r:.60} is no function", "Give a function of a prompt, or a length")
+    known = getattr(features, "features", None)
+    return int(known) if isinstance(known, int) else len(np.asarray(features("")))

@@ -1,0 +1,1 @@
+"""Accounts with limits that many processes share: holds, leases, periods."""

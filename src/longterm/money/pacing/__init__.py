@@ -1,0 +1,1 @@
+"""Budget pacing: see the request, bid, and never overspend."""

@@ -1,0 +1,281 @@
+"""Pacers in a service: bids for requests as they come, payments as they become known, state in a database."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any, Self
+
+import numpy as np
+
+from longterm._base.display import ReprMixin
+from longterm._base.states import state_leaves
+from longterm.errors import InputError
+from longterm.money.ledger.spending import SharedAccount, Spending
+from longterm.money.pacing.base import Outcome, Pacer
+from longterm.storage.database import Durability, RoundRow
+from longterm.storage.packing import StatePacker, raw_bytes, require_sound, restored_state, unpack_checked
+from longterm.storage.replica import Metrics, Replica, Stored
+from longterm.storage.rounds import DONE, SKIPPED, NoChange, OpenRound, RoundChange, RoundsCopy
+from longterm.storage.tokens import Token, require_key
+
+
+@dataclass(frozen=True)
+class LiveBid(ReprMixin):
+    """A bid with the token of its request; ``str(bid)`` is the token's text.
+
+    Parameters
+    ----------
+    amount : float
+        The bid.
+    value : float
+        The value of the request.
+    token : Token
+        Give it, or its text, to `settle` or `skip`.
+    """
+
+    amount: float
+    value: float
+    token: Token
+
+    def __str__(self) -> str:
+        return str(self.token)
+
+
+class PacerCopy(RoundsCopy[Any, tuple[float, float]]):
+    """A copy of a live pacer: the state of the rule, and open bids as (amount, value)."""
+
+    kind = "live pacer"
+    remedy = "Give what bid() returned, or its text"
+
+    def __init__(self, pacer: Pacer[Any]) -> None:
+        super().__init__(pacer.init())
+        self._pacer, self._start = pacer, self.state
+        if any(np.ndim(leaf) for leaf in state_leaves(self.state.spent).values()):
+            raise InputError("pacer", "is a batch", "Give a pacer of one campaign, or open one for each")
+        self._packer = StatePacker(self.state, {}, {})
+
+    @property
+    def held(self) -> float:
+        """The sum of the open bids."""
+        return math.fsum(found.content[0] for found in self.open.values())
+
+    def encode_state(self, state: Any) -> bytes:
+        return self._packer.encode(state, b"")
+
+    def decode_state(self, data: bytes, asked: int) -> Any:
+        _, arrays = unpack_checked(data)
+        state = restored_state(self._start, arrays)
+        require_sound(self._start, state)
+        price = np.asarray(self._pacer.price(state))
+        if not (np.all(np.isfinite(price)) and np.all(price >= 0) and np.all(state.spent.value >= 0)):
+            raise ValueError("a price or the money spent is below 0 or not finite")
+        return state
+
+    def encode_round(self, content: tuple[float, float]) -> bytes:
+        return raw_bytes(np.array(content, dtype=np.float64))
+
+    def decode_round(self, row: RoundRow) -> tuple[float, float]:
+        amount, value = np.frombuffer(row.content, dtype="<f8").tolist()
+        if not (0 <= amount < math.inf and 0 <= value < math.inf):
+            raise ValueError("a bid is not a finite number of at least 0")
+        return amount, value
+
+    def require_rounds(self, state: Any, rounds: dict[int, OpenRound[tuple[float, float]]], asked: int) -> None:
+        held = math.fsum(found.content[0] for found in rounds.values())
+        if held > float(self._pacer.budget) * (1 + 1e-9):
+            raise ValueError("open bids are above the budget")
+
+
+class LivePacer(Stored[PacerCopy]):
+    """A pacer for a service: any thread or process may bid, and settle the auction later.
+
+    Open bids are held back, so the budget is never exceeded if no auction costs more than its bid. This constructor
+    keeps the state in memory, for one process. `LivePacer.open` keeps it in a database, which processes share.
+
+    Parameters
+    ----------
+    pacer : Pacer
+        The rule, for one campaign.
+    account : LeasedAccount, optional
+        An account of a ledger from which the money is leased as well.
+
+    Examples
+    --------
+    >>> from longterm.money.pacing.live import LivePacer
+    >>> from longterm.money.pacing.mirror_descent import DualMirrorDescent
+    >>> live = LivePacer(DualMirrorDescent(budget=10.0, horizon=2, step=0.1, start=0.5, mirror="euclidean"))
+    >>> first, second = live.bid(4.0), live.bid(4.0)
+    >>> first.amount, second.amount  # the first may yet cost 8
+    (8.0, 2.0)
+    >>> live.settle(str(first), paid=3.0)
+    >>> live.skip(second)
+    >>> live.spent, live.held
+    (3.0, 0.0)
+    """
+
+    def __init__(self, pacer: Pacer[Any], *, account: Spending | None = None) -> None:
+        self.pacer = pacer
+        self._spending = account
+        self._replica = Replica(PacerCopy(pacer), {"pacer": pacer}, may_fork=False)
+
+    @classmethod
+    def open(
+        cls,
+        url: str | PathLike[str],
+        pacer: Pacer[Any],
+        *,
+        name: str = "pacer",
+        durability: Durability = "commit",
+        account: SharedAccount | None = None,
+    ) -> Self:
+        """Return the pacer with this name in a database, or create it there.
+
+        Parameters
+        ----------
+        url : path or str
+            A file for SQLite, or a URL ``postgresql://…`` (extra `postgres`).
+        pacer : Pacer
+            With the hyper-parameters that the stored one was created with.
+        name : str
+            Its name in the database.
+        durability : {"commit", "relaxed"}
+            As for `LiveLearner.open`.
+        account : SharedAccount, optional
+            An account of a ledger in the same database. A bid is at most what the account has left, and is held there
+            in the same transaction. Objects that name one account share its limit.
+
+        Raises
+        ------
+        DatabaseError
+            If the database cannot be used, or holds another object with this name.
+        """
+        live = cls(pacer, account=account)
+        live._replica.attach(url, name, durability)
+        if account is not None:
+            account.attach(live._replica.database, name)
+            live._replica.changes_others = True
+        return live
+
+    def __repr__(self) -> str:
+        return f"LivePacer({self.pacer!r}, spent={self.spent:g}, held={self.held:g})"
+
+    def bid(self, value: float, key: str | None = None) -> LiveBid:
+        """Bid for a request, with the money that is neither spent nor held for open bids.
+
+        Parameters
+        ----------
+        value : float
+            The value of the request.
+        key : str, optional
+            An idempotency key: a request with the key of one of the last 10,000 requests returns the bid of that one.
+        """
+        change = self._replica.transact(self._bidding, value, require_key(key))
+        amount, worth = change.round.content
+        return LiveBid(amount, worth, Token(change.number, None, change.round.epoch))
+
+    def _bidding(
+        self, value: float, key: str | None
+    ) -> RoundChange[Any, tuple[float, float]] | NoChange[tuple[float, float]]:
+        replica, copy = self._replica, self._replica.copy
+        known = copy.repeated(key)
+        if known is not None:
+            return known
+        amount = float(self.pacer.act(copy.state, value, hold=copy.held))
+        if self._spending is not None:
+            amount = min(amount, *self._spending.room(amount))
+        change = copy.opening(copy.state, (amount, float(value)), replica.epoch, key)
+        if self._spending is not None:
+            self._spending.hold(str(Token(change.number, None, replica.epoch)), amount, amount)
+        return change
+
+    def settle(
+        self, bid: LiveBid | Token | str, paid: float, *, price: float | None = None, won: bool | None = None
+    ) -> None:
+        """Take the payment of a bid, in any order.
+
+        Parameters
+        ----------
+        bid : LiveBid, Token or str
+            What `bid` returned, its token, or the token's text.
+        paid : float
+            The payment: 0 if the auction was lost.
+        price : float, optional
+            The market price, if the exchange reports it.
+        won : bool, optional
+            True if the auction was won.
+
+        Raises
+        ------
+        TokenError
+            If the bid is unknown, or was settled or skipped already.
+        InputError
+            If a number cannot be used.
+        """
+        self._replica.transact(self._settling, bid, paid, price, won)
+
+    def _settling(
+        self, bid: LiveBid | Token | str, paid: float, price: float | None, won: bool | None
+    ) -> RoundChange[Any, tuple[float, float]]:
+        copy = self._replica.copy
+        number, found = copy.find(bid)
+        amount, value = found.content
+        self._pay(number, found.epoch, paid)
+        state = self.pacer.settle(copy.state, Outcome(paid, value, price, amount, won))
+        return copy.closing(number, state, DONE)
+
+    def skip(self, bid: LiveBid | Token | str) -> None:
+        """Give up a bid that took part in no auction. Its money is free again, and nothing is learned."""
+        self._replica.transact(self._skipping, bid)
+
+    def _skipping(self, bid: LiveBid | Token | str) -> RoundChange[Any, tuple[float, float]]:
+        copy = self._replica.copy
+        number, found = copy.find(bid)
+        self._pay(number, found.epoch, 0.0)
+        return copy.closing(number, copy.state, SKIPPED)
+
+    def _pay(self, number: int, epoch: int, paid: float) -> None:
+        """Settle a bid in the account. The rule refuses payments that are not finite numbers of at least 0."""
+        if self._spending is not None and 0 <= paid < math.inf:
+            self._spending.settle(str(Token(number, None, epoch)), paid)
+
+    @property
+    def state(self) -> Any:
+        """The state of the rule."""
+        return self._replica.look(lambda: self._replica.copy.state)
+
+    @property
+    def spent(self) -> float:
+        """The sum of the payments."""
+        return float(self.state.spent.value)
+
+    @property
+    def held(self) -> float:
+        """The sum of the open bids."""
+        return float(self._replica.look(lambda: self._replica.copy.held))
+
+    def metrics(self) -> Metrics:
+        """Return figures for monitoring. `plan` is the money that an even spender would have spent by now."""
+        figures: Metrics = self._replica.look(self._metrics)
+        return figures
+
+    def _metrics(self) -> Metrics:
+        copy, pacer = self._replica.copy, self.pacer
+        limit, share = float(pacer.budget), min(copy.asked / pacer.horizon, 1.0)
+        return {
+            "requests": copy.asked,
+            "open": len(copy.open),
+            "spent": float(copy.state.spent.value),
+            "held": copy.held,
+            "limit": limit,
+            "plan": limit * share,
+            "overshoot": float(pacer.overspent(copy.state)),
+            "price": float(pacer.price(copy.state)),
+        }
+
+    @property
+    def in_flight(self) -> tuple[Token, ...]:
+        """The tokens of open bids, oldest first."""
+        found: tuple[Token, ...] = self._replica.look(self._replica.copy.tokens)
+        return found

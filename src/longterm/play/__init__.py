@@ -1,0 +1,18 @@
+"""Play learners: `run` and `compare` over rounds, live in a service, and fleets of them."""
+
+from longterm.play.engines.comparison import Comparison
+from longterm.play.engines.loop import compare, run
+from longterm.play.engines.trace import Trace
+from longterm.play.fleet.fleet import Fleet
+from longterm.play.live_learner.learner import LiveLearner
+from longterm.play.live_learner.state import LiveState
+
+__all__ = [
+    "Comparison",
+    "Fleet",
+    "LiveLearner",
+    "LiveState",
+    "Trace",
+    "compare",
+    "run",
+]

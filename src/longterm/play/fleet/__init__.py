@@ -1,0 +1,1 @@
+"""Many independent learners in one object."""

@@ -1,0 +1,1 @@
+"""A learner in a service: asked at once, told late, with its state in a database."""

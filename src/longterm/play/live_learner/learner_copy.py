@@ -1,0 +1,252 @@
+"""The stored state of a live learner with its open rounds, and the changes that calls make to it.
+
+A round is opened by `ask` and closed once: told, skipped or expired.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from longterm._base.arrays import Array
+from longterm.errors import ExpiredTokenError, NonFiniteError, TokenError, UnknownTokenError, WindowFullError
+from longterm.learners.interface.feedback import Feedback
+from longterm.learners.interface.learner import Learner
+from longterm.play.engines.sums import Sums
+from longterm.play.live_learner.state import LiveState, require_near
+from longterm.storage.database import RoundRow
+from longterm.storage.packing import (
+    LARGEST_COUNT,
+    StatePacker,
+    raw_bytes,
+    require_sound,
+    restored_state,
+    unpack_checked,
+)
+from longterm.storage.rounds import DONE, EXPIRED, SKIPPED, OpenRound, RoundChange, RoundsCopy
+from longterm.storage.tokens import REMEDY, Token
+
+_SUMS = 5
+"""The sums that are stored: all but those of single constraints."""
+_COUNTERS = struct.Struct("<5q")
+
+
+class Counters(NamedTuple):
+    """The numbers of rounds by what became of them."""
+
+    told: int = 0
+    skipped: int = 0
+    expired: int = 0
+    losses_told: int = 0
+    largest_delay: int = 0
+
+    @property
+    def closed(self) -> int:
+        """The number of closed rounds."""
+        return self.told + self.skipped + self.expired
+
+
+class Progress(NamedTuple):
+    """The state of the rule, the sums over the rounds told, and the counters."""
+
+    state: Any
+    sums: Sums
+    counters: Counters
+
+
+Change = RoundChange[Progress, Array]
+
+
+class LearnerCopy(RoundsCopy[Progress, Array]):
+    """A copy of a live learner's state.
+
+    Parameters
+    ----------
+    learner : Learner
+        The rule.
+    max_in_flight, expire_after : int
+        The largest number of open rounds, and the age in rounds at which they expire.
+    max_age : float or None
+        The age in seconds at which they expire.
+    """
+
+    kind = "live learner"
+    remedy = REMEDY
+
+    def __init__(self, learner: Learner[Any], max_in_flight: int, expire_after: int, max_age: float | None) -> None:
+        self._learner = learner
+        self.max_in_flight, self.closed_kept = max_in_flight, expire_after + 1
+        self._start = learner.init()
+        self._x = learner.ask(self._start)
+        sums = Sums.zero(self._x.shape[:-1], 0)
+        super().__init__(Progress(self._start, sums, Counters()), expire_after, max_age)
+        others = {"sums": np.array(sums[:_SUMS]), "counters": np.array(Counters(), dtype=np.int64)}
+        self._packer = StatePacker(self._start, {"counters": Counters._fields}, others)
+
+    # --- changes ---------------------------------------------------------------------------------------------
+
+    def asking(self, epoch: int, now: float, key: str | None) -> Change:
+        """Return the change that opens a round with the learner's present decision."""
+        progress = self.state
+        expired = self.expiring(now)
+        if len(self.open) - len(expired) >= self.max_in_flight:
+            raise WindowFullError(
+                f"{self.max_in_flight} rounds are in flight, the oldest is {next(iter(self.open))}. Tell or skip "
+                "some of them, or make the learner with a larger max_in_flight; with expire_after < max_in_flight "
+                "it is never full."
+            )
+        if expired:
+            counters = progress.counters
+            progress = progress._replace(counters=counters._replace(expired=counters.expired + len(expired)))
+        x = np.array(self._learner.ask(progress.state))
+        x.setflags(write=False)
+        return self.opening(progress, x, epoch, key, expired)
+
+    def telling(self, number: int, feedback: Feedback) -> Change:
+        """Return the change that closes an open round with an update. Raise a NonFiniteError if it overflows."""
+        before, _, counters = self.state
+        state, loss = self._learner.update(before, feedback), feedback.loss
+        leaves = self._packer.leaves(state)
+        if not _are_finite(leaves):
+            place = next(place for place, value in enumerate(leaves) if not np.isfinite(value).all())
+            what = "would hold a number that is not finite after this update"
+            remedy = "Check the feedback of this round; the state is as it was"
+            raise NonFiniteError(f"state.{self._packer.names[place]}", what, remedy, round=number)
+        told, skipped, expired, losses_told, largest_delay = counters
+        losses_told, largest_delay = losses_told + (loss is not None), max(self.asked - number, largest_delay)
+        counters = Counters(told + 1, skipped, expired, losses_told, largest_delay)
+        return self.closing(number, Progress(state, self._sums_with(number, feedback.constraint, loss), counters), DONE)
+
+    def _sums_with(self, number: int, constraint: Array, loss: Array | None) -> Sums:
+        """Return the sums with one more round. Numbers of a single learner are floats, which add faster."""
+        total, signed, hard, squared, largest, per_constraint = self.state.sums
+        if self._x.ndim > 1:
+            worst, positive = constraint, np.maximum(constraint, 0.0)
+            largest = np.maximum(largest, worst)
+        else:
+            worst = float(constraint)
+            positive, largest = max(worst, 0.0), max(largest, worst)
+        total, signed, hard = total if loss is None else total + loss, signed + worst, hard + positive
+        if not _are_finite((total + signed + hard,)):
+            raise NonFiniteError("feedback", "a sum over all rounds would overflow", "Use smaller units", round=number)
+        return Sums(total, signed, hard, squared + positive * positive, largest, per_constraint)
+
+    def skipping(self, number: int) -> Change:
+        """Return the change that closes an open round without feedback."""
+        counters = self.state.counters
+        after = self.state._replace(counters=counters._replace(skipped=counters.skipped + 1))
+        return self.closing(number, after, SKIPPED)
+
+    # --- tokens ----------------------------------------------------------------------------------------------
+
+    def find(self, given: Any) -> tuple[int, OpenRound[Array]]:
+        """Return the open round that is meant. Raise a TokenError that says why there is none."""
+        number, found = super().find(given)
+        x = getattr(given, "x", None)
+        if x is not None and x is not found.content and not np.array_equal(x, found.content):
+            what = "another decision has this number here"
+            raise UnknownTokenError(number, what, "Tell the learner that opened this round")
+        return number, found
+
+    def tokens(self) -> tuple[Token, ...]:
+        """Return the tokens of the open rounds with their decisions, oldest first."""
+        return tuple(Token(number, found.content, found.epoch) for number, found in self.open.items())
+
+    def refusal(self, number: int, status: int | None) -> TokenError:
+        """Return the error for a round with this status."""
+        if status == EXPIRED:
+            what = f"{self.asked - number} rounds were asked for since; expire_after = {self.expire_after}, "
+            remedy = "Tell sooner, or make the learner with a larger expire_after or max_age"
+            return ExpiredTokenError(number, f"{what}max_age = {self.max_age}", remedy)
+        return super().refusal(number, status)
+
+    # --- storage ---------------------------------------------------------------------------------------------
+
+    def encode_state(self, state: Progress) -> bytes:
+        sums = np.array(state.sums[:_SUMS], dtype="<f8")
+        return self._packer.encode(state.state, sums.tobytes() + _COUNTERS.pack(*state.counters))
+
+    def decode_state(self, data: bytes, asked: int) -> Progress:
+        _, arrays = unpack_checked(data)
+        sums = _checked(arrays, "sums", np.float64, (_SUMS, *self._x.shape[:-1]))
+        counts = _checked(arrays, "counters", np.int64, (len(Counters._fields),)).tolist()
+        counters = Counters(*counts)
+        _require(min(counts) >= 0 and max(counts) <= LARGEST_COUNT, "a count is absurd")
+        _require(counters.losses_told <= counters.told, "there are losses of more rounds than were told")
+        _require(counters.closed <= asked, "more rounds were closed than opened")
+        _require(counters.largest_delay <= asked, "a delay is longer than the run")
+        _require(bool(np.isfinite(sums[:3]).all()) and not np.isnan(sums).any(), "a sum is not a number")
+        state = restored_state(self._start, arrays)
+        require_sound(self._start, state)
+        played = int(np.max(np.asarray(state.round))) - 1
+        _require(played <= counters.told, "the state is of more rounds than were told")
+        require_near(self._learner, self._learner.ask(state))
+        loss, signed, hard, squared, largest = sums
+        totals = Sums(loss, signed, hard, squared, largest, self.state.sums.per_constraint)
+        return Progress(state, totals, counters)
+
+    def encode_round(self, content: Array) -> bytes:
+        return raw_bytes(content)
+
+    def decode_round(self, row: RoundRow) -> Array:
+        _require(row.number >= 1 and 0 <= row.epoch < 2**63, "a round has an absurd number")
+        _require(len(row.content) == self._x.nbytes, "a decision has the wrong size")
+        stored = np.frombuffer(row.content, dtype=self._x.dtype.newbyteorder("<"))
+        x = stored.astype(self._x.dtype).reshape(self._x.shape)
+        _require(bool(np.isfinite(x).all()), "an open decision is not finite")
+        require_near(self._learner, x)
+        x.setflags(write=False)
+        return x
+
+    def require_rounds(self, state: Progress, rounds: dict[int, OpenRound[Array]], asked: int) -> None:
+        _require(len(rounds) + state.counters.closed == asked, "the rounds do not add up")
+
+    # --- views -----------------------------------------------------------------------------------------------
+
+    def view(self) -> LiveState:
+        """Return everything that users can read, independent of the copy."""
+        state, sums, counters = self.state
+        return LiveState(
+            round=int(np.max(np.asarray(state.round))),
+            x=np.array(self._learner.ask(state)),
+            report={name: _copied(value) for name, value in self._learner.report(state).items()},
+            asked=self.asked,
+            in_flight=len(self.open),
+            cumulative_loss=_copied(sums.loss),
+            signed_violation=_copied(sums.signed),
+            hard_violation=_copied(sums.hard),
+            squared_violation=_copied(sums.squared),
+            largest_violation=_copied(sums.largest),
+            **counters._asdict(),
+        )
+
+
+def _checked(arrays: dict[str, Array], name: str, dtype: Any, shape: tuple[int, ...]) -> Array:
+    found = arrays.get(name)
+    _require(isinstance(found, np.ndarray) and found.dtype == dtype and found.shape == shape, f"{name} does not fit")
+    return found
+
+
+def _require(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise ValueError(otherwise)
+
+
+def _are_finite(values: Iterable[Array]) -> bool:
+    """Return whether all numbers are finite. A finite square of a vector proves it in half the time."""
+    for value in values:
+        if type(value) is not np.ndarray:
+            if not math.isfinite(value):
+                return False
+        elif (value.ndim != 1 or not math.isfinite(value.dot(value))) and not np.isfinite(value).all():
+            return False
+    return True
+
+
+def _copied(value: Array) -> Array:
+    """Return an independent copy; a number where there is only one."""
+    return np.array(value)[()]

@@ -1,0 +1,48 @@
+"""Constants of a problem, and assumptions of theorems about hyper-parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from longterm._base import validate
+
+
+@dataclass(frozen=True)
+class Constants:
+    """The constants of the theorems.
+
+    Parameters
+    ----------
+    radius : float
+        max ‖x_1 − x‖ over B (the paper's R, for a ball).
+    diameter : float
+        Δ, the diameter of B (2R for a ball).
+    loss_gradient_bound, constraint_gradient_bound : float
+        G_f and G_g, bounds on the gradients of the losses and of the constraints on B.
+    constraint_bound, loss_range : float
+        D and F, bounds on |g_j| and on the range of every f_t on B.
+    strong_convexity : float
+        σ of the losses.
+    """
+
+    radius: float
+    diameter: float
+    loss_gradient_bound: float
+    constraint_gradient_bound: float
+    constraint_bound: float
+    loss_range: float
+    strong_convexity: float = 0.0
+
+    def __post_init__(self) -> None:
+        for constant in fields(self):
+            validate.non_negative_scalar(constant.name, getattr(self, constant.name))
+
+    @property
+    def gradient_bound(self) -> float:
+        """G, the larger of G_f and G_g."""
+        return max(self.loss_gradient_bound, self.constraint_gradient_bound)
+
+    @property
+    def first_violation(self) -> float:
+        """min(D, G_g r), which bounds [g_t(x_1)]₊ at the centre if some x* of B has g_t(x*) ≤ 0."""
+        return min(self.constraint_bound, self.constraint_gradient_bound * self.radius)

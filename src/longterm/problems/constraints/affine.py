@@ -1,0 +1,128 @@
+"""Affine constraints A x ≤ b, fixed or changing from round to round."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from longterm._base import validate
+from longterm._base.arrays import Array, FloatArray, as_column, like, namespace, rows_at, times_table
+from longterm.problems.constraints.base import Constraint
+from longterm.problems.projections import Polyhedron, Projection
+from longterm.problems.sets import Ball, Set
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Affine(Constraint):
+    """g_j(x) = ⟨a_j, x⟩ − b_j.
+
+    Parameters
+    ----------
+    matrix : array_like of shape (m, d)
+        A, with rows a_j.
+    limit : array_like of shape (m,)
+        b of A x ≤ b.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from longterm.problems.constraints import Affine
+    >>> from longterm.problems.sets import Ball
+    >>> g = Affine([[3.0, 4.0], [-1.0, 0.0]], [1.0, 0.0])
+    >>> g.values(np.array([1.0, 1.0]))
+    array([ 6., -1.])
+    >>> g.gradient_bound(Ball(2)), g.value_bound(Ball(2))
+    (5.0, 6.0)
+    """
+
+    matrix: FloatArray
+    limit: FloatArray
+
+    def __init__(self, matrix: ArrayLike, limit: ArrayLike) -> None:
+        rows = validate.matrix("matrix", matrix)
+        limits = validate.vector("limit", limit, len(rows))
+        validate.set_frozen(self, matrix=rows, limit=limits, count=len(rows), dimension=rows.shape[1])
+
+    def values(self, x: Array, *parameters: Array) -> Array:
+        return x @ like(self.matrix, x).T - like(self.limit, x)
+
+    def pullback(self, x: Array, weights: Array, *parameters: Array) -> Array:
+        return times_table(weights, like(self.matrix, x))
+
+    def pushforward(self, x: Array, direction: Array, *parameters: Array) -> Array:
+        return times_table(direction, like(self.matrix, x).T)
+
+    def gradient_of(self, x: Array, index: Array, *parameters: Array) -> Array:
+        return rows_at(like(self.matrix, x), index)
+
+    def as_affine(self) -> Affine:
+        return self
+
+    def least_values(self, over: Set) -> FloatArray:
+        return np.asarray(-over.support(-self.matrix) - self.limit)
+
+    def projection(self, over: Set) -> Projection | None:
+        if isinstance(over, Ball):
+            return Polyhedron(self.matrix, self.limit, over)
+        bounds = over.half_spaces()
+        if bounds is None:
+            return None
+        return Polyhedron(np.concatenate([self.matrix, bounds[0]]), np.concatenate([self.limit, bounds[1]]))
+
+    def gradient_bound(self, over: Set) -> float:
+        return float(np.linalg.norm(self.matrix, axis=1).max())
+
+    def value_bound(self, over: Set) -> float:
+        above = over.support(self.matrix) - self.limit
+        below = over.support(-self.matrix) + self.limit
+        return float(np.maximum(above, below).max())
+
+
+@dataclass(frozen=True, eq=False)
+class VaryingAffine(Constraint):
+    """g_j(x) = ⟨a_j, x⟩ − b_j. Parameters of a round: the matrix A and the limit b.
+
+    Parameters
+    ----------
+    dimension, count : int
+        d and m.
+    row_norm, limit_bound : float
+        Bounds on ‖a_j‖₂ and |b_j|.
+    """
+
+    dimension: int
+    count: int
+    row_norm: float
+    limit_bound: float
+
+    def __post_init__(self) -> None:
+        dimension, count = validate.dimension("dimension", self.dimension), validate.dimension("count", self.count)
+        validate.validate_fields(self, validate.positive_scalar, "row_norm")
+        validate.validate_fields(self, validate.non_negative_scalar, "limit_bound")
+        validate.set_frozen(
+            self, dimension=dimension, count=count, parameters={"matrix": (count, dimension), "limit": (count,)}
+        )
+
+    def values(self, x: Array, *parameters: Array) -> Array:
+        matrix, limit = parameters
+        return namespace(x).vecdot(matrix, x[..., None, :]) - limit
+
+    def pullback(self, x: Array, weights: Array, *parameters: Array) -> Array:
+        matrix, _ = parameters
+        return namespace(x).sum(as_column(weights) * matrix, axis=-2)
+
+    def pushforward(self, x: Array, direction: Array, *parameters: Array) -> Array:
+        matrix, _ = parameters
+        return namespace(x).vecdot(matrix, direction[..., None, :])
+
+    def affine_rounds(self, rounds: int, *parameters: Array) -> tuple[FloatArray, FloatArray]:
+        matrix, limit = parameters
+        return np.asarray(matrix[:rounds], np.float64), np.asarray(limit[:rounds], np.float64)
+
+    def gradient_bound(self, over: Set) -> float:
+        return self.row_norm
+
+    def value_bound(self, over: Set) -> float:
+        return self.row_norm * over.largest_norm(2) + self.limit_bound

@@ -1,0 +1,56 @@
+"""Squared distances to targets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from longterm._base import validate
+from longterm._base.arrays import Array, dot
+from longterm.errors import InputError
+from longterm.problems.losses.base import Loss
+from longterm.problems.sets import Ball, Set
+
+
+@dataclass(frozen=True, eq=False)
+class SquaredDistance(Loss):
+    """½ ‖x − target‖², 1-strongly convex. Parameter of a round: its target.
+
+    Parameters
+    ----------
+    dimension : int
+        d.
+    targets : Set, optional
+        A set that contains every target. The enclosing set by default.
+    """
+
+    dimension: int
+    targets: Set | None = None
+
+    strong_convexity = 1.0
+
+    def __post_init__(self) -> None:
+        dimension = validate.dimension("dimension", self.dimension)
+        if self.targets is not None and getattr(self.targets, "dimension", None) != dimension:
+            what = f"{self.targets!r} is not a set of dimension {dimension}"
+            raise InputError("targets", what, "Give a set that holds every target, Ball(dimension, radius) for example")
+        validate.set_frozen(self, dimension=dimension, parameters={"target": (dimension,)})
+
+    def value_and_gradient(self, x: Array, *parameters: Array) -> tuple[Array, Array]:
+        (target,) = parameters
+        gradient = x - target
+        return 0.5 * dot(gradient, gradient), gradient
+
+    def gradient_bound(self, over: Set) -> float:
+        if self.targets is None or self.targets is over:
+            return over.diameter
+        distance = float(np.linalg.norm(over.centre - self.targets.centre))
+        return distance + over.radius + self.targets.radius
+
+    def value_range(self, over: Set) -> float:
+        farthest = self.gradient_bound(over)
+        if isinstance(over, Ball):
+            # Distances from a target at distance δ from the centre lie in [δ − R, δ + R]: ½(δ + R)² − ½[δ − R]₊².
+            return 0.5 * (farthest**2 - max(farthest - over.diameter, 0.0) ** 2)
+        return 0.5 * farthest**2

@@ -1,0 +1,111 @@
+"""A description of everything in a database, without the learners and rules that it was made with."""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from os import PathLike
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from longterm.storage import schema as sql
+from longterm.storage.database import Database
+from longterm.storage.packing import MalformedError, unpack_checked
+from longterm.storage.rounds import split_state, unwritten
+
+
+class StoredObject(NamedTuple):
+    """One object of a database.
+
+    Parameters
+    ----------
+    name, kind : str
+        Its name, and "live learner", "live pacer", "live intervals", "fleet", "chooser" or "ledger".
+    rounds : int
+        The number of rounds or requests.
+    open : int
+        The number of open rounds, choices or holds.
+    spent, held : dict of str to number, or None
+        The money: of a ledger by account, of a chooser or pacer by "", or by "0", "1", … if it has several budgets.
+    changed : float
+        The time of the last change, in seconds since 1970.
+    """
+
+    name: str
+    kind: str
+    rounds: int
+    open: int
+    spent: dict[str, float] | None
+    held: dict[str, float] | None
+    changed: float
+
+
+def describe(url: str | PathLike[str]) -> list[StoredObject]:
+    """Return the objects of a database, by name.
+
+    Parameters
+    ----------
+    url : path or str
+        A file of SQLite, or a URL ``postgresql://…``.
+
+    Raises
+    ------
+    DatabaseError
+        If the database cannot be read.
+    """
+    database = Database(url, "relaxed", create=False)
+    try:
+        found = []
+        for name, kind, version, changed, state, rounds in database.read(sql.OBJECTS):
+            spent: dict[str, float] | None = None
+            held: dict[str, float] | None = None
+            if kind == "ledger":
+                rows = database.read(sql.READ_MONEY, name)
+                spent = {account: amount for account, amount, _ in rows}
+                held = {account: amount for account, _, amount in rows}
+                ((open_rounds,),) = database.read(sql.COUNT_HOLDS, name)
+            else:
+                numbers = {number for (number,) in database.read(sql.OPEN_ROUNDS, name)}
+                with suppress(TypeError, ValueError):  # not an object with rounds
+                    numbers -= {number for number, _ in unwritten(version, split_state(state)[1])}
+                open_rounds = len(numbers)
+            if kind == "chooser":
+                spent, held = _chooser_money(state)
+            if kind == "live pacer":
+                spent, held = _pacer_money(state, database.read(sql.READ_ROUNDS, name, 0, rounds), numbers)
+            found.append(StoredObject(name, kind, rounds, open_rounds, spent, held, changed))
+        return found
+    finally:
+        database.close()
+
+
+def _chooser_money(state: Any) -> tuple[dict[str, float] | None, dict[str, float] | None]:
+    """Return the money of a chooser that is spent, and that is held for open choices."""
+    try:
+        spent, committed = _sums(state, "spent", "committed")
+    except (MalformedError, LookupError, TypeError, ValueError):
+        return None, None
+    return _by_budget(spent), _by_budget(np.maximum(committed - spent, 0.0))
+
+
+def _pacer_money(
+    state: Any, rounds: list[Any], open_rounds: set[int]
+) -> tuple[dict[str, float] | None, dict[str, float] | None]:
+    """Return the money of a pacer that is spent, and the sum of its open bids."""
+    try:
+        (spent,) = _sums(state, "spent")
+        bids = [np.frombuffer(content, "<f8")[0] for number, *_, content in rounds if number in open_rounds]
+    except (MalformedError, LookupError, TypeError, ValueError):
+        return None, None
+    return _by_budget(spent), {"": math.fsum(bids)}
+
+
+def _sums(state: Any, *names: str) -> list[Any]:
+    """Return compensated sums of a stored state, one number for each budget."""
+    _, arrays = unpack_checked(split_state(state)[0])
+    return [np.atleast_1d(arrays[f"state.{name}.total"] + arrays[f"state.{name}.correction"]) for name in names]
+
+
+def _by_budget(amounts: Any) -> dict[str, float]:
+    return {"" if len(amounts) == 1 else str(index): amount for index, amount in enumerate(amounts.tolist())}
