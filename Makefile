@@ -99,9 +99,9 @@ soak: $(READY)
 
 # What runs the code of the pages; with the docstrings' these are the doctests of the site. `make test` has them, too, so
 # after it DOCTESTS=no leaves them out.
-RUN_PAGES := tests/docs/test_readme.py tests/docs/test_pages.py tests/learners/test_outside.py tests/play/test_live_docs.py \
-	tests/money/test_pacing_data.py tests/catalogue/test_scenarios.py tests/examples/test_linear_model.py \
-	tests/examples/test_routing_example.py tests/cli/test_cli.py tests/calibration/test_page.py \
+RUN_PAGES := tests/docs/test_readme.py tests/docs/test_pages.py tests/learners/test_outside.py tests/play/live_learner/test_docs.py \
+	tests/money/pacing/test_data.py tests/catalogue/test_scenarios.py tests/examples/test_linear_model.py \
+	tests/examples/test_routing.py tests/cli/test_cli.py tests/calibration/test_page.py \
 	tests/server/test_guide.py tests/compat/test_litellm_ledger.py
 DOCTESTS ?= yes
 docs: $(READY)
@@ -161,7 +161,7 @@ bench-gpu:
 	PYTHONPATH=src $(PYTHON) benchmarks/scale_gpu.py
 
 test-gpu:
-	PYTHONPATH=src:tests/support $(PYTHON) -m pytest -q -o addopts= tests/play/test_fleet_on_device.py
+	PYTHONPATH=src:tests/support $(PYTHON) -m pytest -q -o addopts= tests/play/fleet/test_on_device.py
 
 clean:
 	rm -rf $(VENV) results build dist docs/_build docs/reference/api docs/gallery_pages .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -20,8 +20,6 @@ import longterm
 from longterm.cli import COMMANDS, parse
 from longterm.learners import Learner
 
-WITHOUT_PAGE = {"storage"}
-"""Subpackages whose names are for the other subpackages."""
 COMPAT = ("multipliers", "onnx", "optax", "river")
 SECTIONS = ("Assumes", "Guarantees", "Needs", "Not promised", "Presets", "Proofs?", "Steps")
 """Words that begin a paragraph in the docstring of an algorithm."""
@@ -35,7 +33,7 @@ def modules() -> dict[str, ModuleType]:
         module = import_module(f"longterm.{subpackage}")
         if subpackage == "compat":  # each of its modules needs an extra
             found |= {one.__name__: one for one in map(import_module, (f"longterm.compat.{name}" for name in COMPAT))}
-        elif subpackage not in WITHOUT_PAGE:
+        else:
             found[module.__name__] = module
     return found
 

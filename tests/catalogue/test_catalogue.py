@@ -3,7 +3,6 @@
 import warnings
 from functools import cache
 from importlib.metadata import EntryPoint
-from typing import Literal
 
 import numpy as np
 import pytest
@@ -19,6 +18,7 @@ from longterm.lab.experiments.result import MEASURES
 from longterm.learners import Learner, MahdaviOGD
 from longterm.learners.saddle_point.mahdavi_ogd import papers_constraint_bound
 from longterm.problems import doubly_stochastic, two_dimensional
+from other_package import MINE
 
 SMALL = {
     "doubly_stochastic": {"size": 3},
@@ -146,25 +146,16 @@ def test_the_papers_D_of_budgets():
         papers_constraint_bound(two_dimensional())
 
 
-def build_mine(problem, rounds, speed: float, kind: Literal["a", "b"] = "a", **more):
-    """Mine, of another package."""
-    return AOGD.for_problem(problem, beta=speed)
-
-
-MINE = LearnerEntry("mine", build_mine, "Mine")
-NOT_A_BUILDER = 3
-
-
 def test_other_packages_add_names_and_cannot_change_ours(monkeypatch):
     there = {"mine": "MINE", "plain": "build_mine", "aogd": "build_mine", "broken": "nothing"}
 
     def points(group):
-        return [EntryPoint(n, f"test_catalogue:{w}", group) for n, w in there.items() if group == "longterm.learners"]
+        return [EntryPoint(n, f"other_package:{w}", group) for n, w in there.items() if group == "longterm.learners"]
 
     learners.cache_clear()
     with monkeypatch.context() as patch:
         patch.setattr(catalogue, "entry_points", points)
-        with pytest.warns(UserWarning, match="test_catalogue:nothing cannot be loaded"):
+        with pytest.warns(UserWarning, match="other_package:nothing cannot be loaded"):
             assert find_learner("mine") is MINE
         assert find_learner("plain").about == "Mine, of another package."
         assert find_learner("aogd").title == "A-OGD"
@@ -175,12 +166,12 @@ def test_other_packages_add_names_and_cannot_change_ours(monkeypatch):
 
 
 def test_a_function_named_by_module_and_function():
-    assert isinstance(find_learner("test_catalogue:MINE"), LearnerEntry)
-    assert isinstance(find_problem("test_catalogue:build_mine"), ProblemEntry)
+    assert isinstance(find_learner("other_package:MINE"), LearnerEntry)
+    assert isinstance(find_problem("other_package:build_mine"), ProblemEntry)
     for name, match in (
-        ("test_catalogue:nothing", "cannot be imported"),
+        ("other_package:nothing", "cannot be imported"),
         ("no_such_module:build", "cannot be imported"),
-        ("test_catalogue:NOT_A_BUILDER", "Name a function that builds"),
+        ("other_package:NOT_A_BUILDER", "Name a function that builds"),
     ):
         with pytest.raises(InputError, match=match):
             find_learner(name)

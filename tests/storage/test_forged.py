@@ -8,10 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import fuzz_snapshots
 import numpy as np
 import pytest
 
+import fuzz_snapshots
 import longterm
 from longterm import AOGD, Fleet
 from longterm.errors import SnapshotError
@@ -41,7 +41,7 @@ def sparse_file(tmp_path_factory):
 @pytest.mark.slow
 @pytest.mark.parametrize(("files", "rounds"), [(200, 300), pytest.param(2000, 1000, marks=pytest.mark.cross)])
 def test_thousands_of_forged_files(files, rounds):
-    script = Path(__file__).with_name("fuzz_snapshots.py")
+    script = Path(fuzz_snapshots.__file__)
     environment = os.environ | {"PYTHONPATH": str(Path(longterm.__file__).parents[1]), "FUZZ_ROUNDS": str(rounds)}
     done = subprocess.run(
         [sys.executable, script, str(files), "3"], capture_output=True, text=True, env=environment, check=False
@@ -53,7 +53,7 @@ def test_thousands_of_forged_files(files, rounds):
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [300, pytest.param(5000, marks=pytest.mark.cross)])
 def test_forged_databases(count):
-    script = Path(__file__).with_name("fuzz_databases.py")
+    script = Path(fuzz_snapshots.__file__).with_name("fuzz_databases.py")
     environment = os.environ | {"PYTHONPATH": str(Path(longterm.__file__).parents[1]), "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(
         [sys.executable, script, str(count), "3"], capture_output=True, text=True, env=environment, check=False

@@ -4,6 +4,7 @@ import linecache
 import random
 import signal
 import sys
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -52,6 +53,10 @@ def test_interrupted_by_signals_hundreds_of_times(tmp_path, stored, steps):
     assert done > steps // 3
 
 
+FOLDERS = ["storage", "play/live_learner"]
+"""The folders that a call of a live learner crosses, without those that only compute."""
+
+
 class Trace:
     """A trace function that raises before the n-th line of the library that is run, and before `more` lines after it.
 
@@ -59,16 +64,21 @@ class Trace:
     modules that only compute.
     """
 
+    reached: ClassVar[set[str]] = set()
+    """The folders in which an interrupt was raised, by all of them."""
+
     def __init__(self, deadline, more):
         self.left, self.more = deadline, more
 
     def __call__(self, frame, event, argument):
         file = frame.f_code.co_filename
-        if ("longterm/service" not in file and "longterm/storage" not in file) or file.endswith("specification.py"):
+        folder = next((one for one in FOLDERS if f"longterm/{one}/" in file), None)
+        if folder is None or file.endswith("specification.py"):
             return None
         if event == "line" and not linecache.getline(file, frame.f_lineno).lstrip().startswith(("with ", "try:")):
             self.left -= 1
             if self.left <= 0 and self.left > -1 - self.more:
+                self.reached.add(folder)
                 raise Interrupted
         return self
 
@@ -127,6 +137,7 @@ def test_interrupted_before_every_line_of_a_call(tmp_path, what, more, stored):
             break
     assert deadline > 20
     assert now == allowed[1]
+    assert Trace.reached == set(FOLDERS)
 
 
 def test_a_signal_handler_that_calls_the_learner_is_refused_and_does_not_wait_for_itself():

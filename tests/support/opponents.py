@@ -153,3 +153,27 @@ def play_cut(learner: Learner[Any], rounds: int) -> Cut:
         totals += [float(cost @ (x - best)), max(g, 0.0), g]
         state = learner.update(state, told)
     return Cut(*totals.tolist())
+
+
+def play_against(problem, learner, kind, rounds, seed, parameters=()):
+    """Costs drawn beforehand, or by an adversary who sees x_t: costs, total loss, Σ_t g_j, Σ_t max_j g_j."""
+    rng = np.random.default_rng(seed)
+    norm, direction = problem.loss.cost_norm, rng.standard_normal(problem.dimension)
+    state, costs, loss, sums, worst = learner.init(), [], 0.0, 0.0, 0.0
+    for t in range(rounds):
+        x = learner.ask(state)
+        if kind == "adaptive":  # charge for standing where it is, seldom for being feasible
+            direction = x - problem.enclosing_set.centre + 1e-2 * rng.standard_normal(x.shape)
+        elif kind == "switching":
+            direction = -direction if t & (t + 1) == 0 else direction
+        elif kind == "pushing":  # out of the feasible set, against the first constraint
+            direction = -observe(problem, x, [direction], [p[t] for p in parameters]).pullback(
+                np.eye(problem.constraint.count)[0]
+            )
+        else:
+            direction = rng.standard_normal(x.shape)
+        costs.append(norm * direction / max(np.linalg.norm(direction), 1e-12))
+        told = observe(problem, x, [costs[-1]], [p[t] for p in parameters])
+        loss, sums, worst = loss + float(told.loss), sums + told.constraint_values, worst + float(told.constraint)
+        state = learner.tell(state, told)
+    return np.array(costs), loss, sums, worst

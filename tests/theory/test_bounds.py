@@ -26,6 +26,7 @@ from longterm.theory.paper import lemma_5, theorem_1, theorem_1_as_printed, theo
 from longterm.theory.schedules import ConstantSchedule, ConvexSchedule
 from longterm.theory.step_sums import step_sums
 from opponents import best_linear
+from small_constants import constants
 from zoo import D, sets
 
 SETS = sets()
@@ -202,19 +203,6 @@ def test_constraints_that_change_cost_nothing_against_a_point_feasible_in_every_
 
 
 # --- the formulas themselves --------------------------------------------------------------------------------
-
-
-def constants(**changed):
-    given = {
-        "radius": 2.0,
-        "diameter": 4.0,
-        "loss_gradient_bound": 3.0,
-        "constraint_gradient_bound": 1.0,
-        "constraint_bound": 5.0,
-        "loss_range": 7.0,
-        "strong_convexity": 0.5,
-    }
-    return Constants(**{**given, **changed})
 
 
 def test_closed_forms_on_a_ball():

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_bounds import constants
 
 from delays import play, regret_in_blocks
 from longterm import AOGD, InputError, LiveLearner, Problem
@@ -13,6 +12,7 @@ from longterm.theory.delay import gradient_bound_under_delay, lemma_5_delayed
 from longterm.theory.paper import lemma_5
 from longterm.theory.schedules import ConstantSchedule, ConvexSchedule, StronglyConvexSchedule
 from opponents import best_linear
+from small_constants import constants
 from zoo import D, sets
 
 SETS = sets()

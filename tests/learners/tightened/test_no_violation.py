@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from test_no_violation_runs import TARGETS
 
+from leaning import Leaning
 from longterm import AOGD, InputError, Problem, SlaterPoint, observe, run
 from longterm.errors import AssumptionWarning
 from longterm.learners import (
@@ -20,6 +20,8 @@ from longterm.theory.margins import exact_margin
 from longterm.theory.schedules import ConstantSchedule
 
 # --- what the learners are told -----------------------------------------------------------------------------
+
+TARGETS = Leaning(2, towards=(1.0, 0.0))
 
 
 def test_first_rounds_by_hand():

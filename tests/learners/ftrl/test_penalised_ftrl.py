@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_aftrl import best_in_budget, budget_problem, horizons, seeds
 
+from budget_problems import best_of, budget_problem, horizons, seeds
 from longterm import InputError, Problem, observe, run
 from longterm.learners import AFTRL, GivenScale, GrowingPenalty, PenalisedFTRL
 from longterm.problems import Ball, Box, ElasticNetBudget, L1Budget, L2Budget, Linear, RandomCosts, SwitchingCosts
@@ -28,12 +28,6 @@ def test_first_rounds_by_hand():
     # W_3 = 1.4 holds ν = 1.5 − √3/2 = 0.634: x = (½, 0), on the budget.
     assert float(state.multiplier[0]) == pytest.approx(1.5 - np.sqrt(3) / 2)
     np.testing.assert_allclose(state.x, [0.5, 0.0])
-
-
-def best_of(g, cost):
-    if isinstance(g, L2Budget):
-        return -g.budget * np.linalg.norm(cost)
-    return -g.budget * np.abs(cost).max() if g.l2 == 0 else best_in_budget(g, cost)
 
 
 @given(

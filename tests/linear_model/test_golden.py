@@ -1,6 +1,6 @@
 """Files of version 1 load, and the learner continues as it did when they were written.
 
-`python tests/linear_model/test_linear_golden.py` writes the files again, after a deliberate change of the layout.
+`python tests/linear_model/test_golden.py` writes the files again, after a deliberate change of the layout.
 """
 
 import json

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_aftrl import best_in_budget, budget_problem, horizons, seeds
 
+from budget_problems import best_in_budget, budget_problem, horizons, seeds
 from longterm import Feedback, InputError, Problem, observe, run
 from longterm._base.states import state_leaves
 from longterm.learners import AdaGradAOGD, AdaptiveAFTRL, AdaptivePenalisedFTRL, GrowingPenalty, Multiplier, OnlineScale

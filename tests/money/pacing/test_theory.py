@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
-from test_pacing import NAMES, pacers
 
 from longterm import InputError
 from longterm.money import (
@@ -20,6 +19,7 @@ from longterm.money import (
     synthetic_auctions,
 )
 from longterm.theory import theorem_1
+from pacers import NAMES, pacers
 from pacing_baselines import PriceMixture
 
 # --- hindsight ------------------------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_mahdavi import play_against
 
 from longterm import InputError, Problem, SlaterPoint, hindsight, observe, run
 from longterm.errors import AssumptionWarning
@@ -24,7 +23,7 @@ from longterm.problems import (
     doubly_stochastic,
     two_dimensional,
 )
-from opponents import linprog_over
+from opponents import linprog_over, play_against
 from zoo import D, sets
 
 BOX = sets()["box"]

@@ -12,7 +12,7 @@ from longterm import InputError
 from longterm.errors import DataError
 from longterm.money import Auctions, PriceHistory, synthetic_auctions
 
-PAGE = Path(__file__).parents[2] / "docs" / "guides" / "pacing.md"
+PAGE = Path(__file__).parents[3] / "docs" / "guides" / "pacing.md"
 
 
 def test_bad_arrays_are_refused():

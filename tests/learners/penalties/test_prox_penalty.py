@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_penalised_ftrl import best_of
 
+from budget_problems import best_of
 from longterm import Feedback, InputError, Problem, observe, run
 from longterm.errors import AssumptionWarning
 from longterm.learners import COLDQ, RECOO, ProxPenalty

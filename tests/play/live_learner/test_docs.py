@@ -12,7 +12,7 @@ from longterm.problems import late_reversal
 from longterm.theory import gradient_bound_under_delay, lemma_5_delayed
 from longterm.theory.schedules import ConvexSchedule
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[3] / "docs"
 PAGE, LATE = ((DOCS / "guides" / name).read_text(encoding="utf-8") for name in ("live.md", "late_feedback.md"))
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_aftrl import best_in_budget, budget_problem, factors, horizons, seeds
 
+from budget_problems import best_in_budget, budget_problem, factors, horizons, seeds
 from longterm import InputError, Problem, observe, run
 from longterm.learners import GivenScale, Multiplier, ProximalAOGD
 from longterm.learners.interface.feedback import Feedback

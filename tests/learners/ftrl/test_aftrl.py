@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import minimize_scalar
 
+from budget_problems import best_in_budget, budget_problem, factors, horizons, seeds
 from longterm import AOGD, Feedback, Fleet, InputError, Problem, observe, run
 from longterm.learners import (
     AFTRL,
@@ -118,26 +118,6 @@ def test_every_affine_constraint_has_a_multiplier_of_its_own():
 
 
 # --- bounds -------------------------------------------------------------------------------------------------
-
-seeds = st.integers(0, 10**6)
-horizons = st.integers(1, 200)
-factors = st.floats(0.05, 20)
-
-
-def best_in_budget(g, cost):
-    """min ⟨cost, x⟩ with l1‖x‖₁ + ½ l2‖x‖² ≤ ρ: by duality, a concave function of one number."""
-
-    def dual(nu):
-        return -(np.maximum(np.abs(cost) - nu * g.l1, 0) ** 2).sum() / (2 * nu * g.l2) - nu * g.budget
-
-    high = np.abs(cost).sum() + np.linalg.norm(cost) / np.sqrt(g.budget * g.l2) + 1e-12
-    return -minimize_scalar(lambda nu: -dual(nu), bounds=(0, high), method="bounded", options={"xatol": 1e-12}).fun
-
-
-def budget_problem(seed, d=4):
-    rng = np.random.default_rng(seed)
-    g = ElasticNetBudget(d, rng.uniform(0.1, 2), l1=rng.uniform(0.1, 2), l2=rng.uniform(0.1, 2))
-    return Problem(g.enclosing_ball() if seed % 2 else Ball(d, 1.5 * g.enclosing_ball().radius), Linear(d, 2.0), g)
 
 
 @given(kind=KINDS, seed=seeds, T=horizons, theta=factors, step=st.floats(0.2, 5), beta=st.floats(0.05, 0.95))

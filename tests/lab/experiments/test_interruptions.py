@@ -129,7 +129,7 @@ def test_sigterm_of_the_other_commands(tmp_path, words):
 def test_a_lost_worker_is_reported_and_finished_jobs_stay(tmp_path, monkeypatch):
     monkeypatch.setenv("LOSE_ONCE", str(tmp_path / "lost"))
     monkeypatch.setenv(
-        "PYTHONPATH", os.pathsep.join([str(Path(__file__).parents[1] / "support"), os.environ.get("PYTHONPATH", "")])
+        "PYTHONPATH", os.pathsep.join([str(Path(__file__).parents[2] / "support"), os.environ.get("PYTHONPATH", "")])
     )
     spec = replace(SMALL, learners=(LearnerSpec("small_experiment:lose_the_worker", name="mine"), LearnerSpec("aogd")))
     with pytest.raises(LongtermError, match="a worker was lost"):
@@ -142,7 +142,7 @@ def test_a_lost_worker_is_reported_and_finished_jobs_stay(tmp_path, monkeypatch)
 @pytest.mark.slow
 def test_the_error_of_a_worker_is_raised_unchanged(tmp_path, monkeypatch):
     monkeypatch.setenv(
-        "PYTHONPATH", os.pathsep.join([str(Path(__file__).parents[1] / "support"), os.environ.get("PYTHONPATH", "")])
+        "PYTHONPATH", os.pathsep.join([str(Path(__file__).parents[2] / "support"), os.environ.get("PYTHONPATH", "")])
     )
     spec = replace(SMALL, learners=(LearnerSpec("small_experiment:refuse", name="mine"),))
     with pytest.raises(DataError, match=r"mine.csv, line 3: is empty\. Fill it") as refused:

@@ -1,6 +1,5 @@
 """Learners without violation: runs that end with Σ g(x_t) ≤ 0 over 20 seeds, and their bounds on any stream."""
 
-from dataclasses import dataclass
 from importlib.util import find_spec
 
 import numpy as np
@@ -9,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
+from leaning import Leaning
 from longterm import AOGD, InputError, Problem, SlaterPoint, find_slater_point, run
 from longterm.errors import AssumptionWarning
 from longterm.learners import (
@@ -39,16 +39,6 @@ from longterm.theory.schedules import ConvexSchedule
 from zoo import problems
 
 seeds = st.integers(0, 10**6)
-
-
-@dataclass(frozen=True)
-class Leaning(RandomCosts):
-    """Vectors of length `norm` that lean in one direction: costs that push out of the set, targets outside of it."""
-
-    towards: tuple[float, ...] = ()
-
-    def expand(self, drawn):
-        return super().expand(drawn * 0.5 + np.array(self.towards))
 
 
 TARGETS = Leaning(2, towards=(1.0, 0.0))
