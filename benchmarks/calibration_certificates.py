@@ -13,13 +13,14 @@ import time
 
 import numpy as np
 
-from longterm.calibration import Calibration, Linear, published
+from longterm.calibration import Calibration, published
+from longterm.calibration.corrections import LinearCorrection
 
 COPIES, GROUPS, EVERY = 50, 4, 200
 RULES = {
     "default": Calibration(0.1),
     "default with groups": Calibration(0.1, GROUPS),
-    "linear with groups": Calibration(0.2, GROUPS, correction=Linear(0.1)),
+    "linear with groups": Calibration(0.2, GROUPS, correction=LinearCorrection(0.1)),
     "ACI": published.aci(0.1, step=0.5),
     "PI": published.conformal_pi(0.1, step=0.5),
     "decaying": published.decaying_steps(0.1, step=0.5),

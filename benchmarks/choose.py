@@ -53,24 +53,12 @@ from longterm.learners import (
     YuLeeLee,
     YuNeely,
 )
-from longterm.problems import (
-    Affine,
-    Ball,
-    L1Budget,
-    Linear,
-    Logistic,
-    NoisyTargets,
-    PairwiseSigns,
-    RandomPermutations,
-    Replay,
-    ResampledRows,
-    Simplex,
-    Stream,
-    budgeted_logistic,
-    covariance,
-    doubly_stochastic,
-    two_dimensional,
-)
+from longterm.problems import budgeted_logistic, covariance, doubly_stochastic, two_dimensional
+from longterm.problems.constraints import Affine, L1Budget
+from longterm.problems.losses import Linear, Logistic
+from longterm.problems.sets import Ball, Simplex
+from longterm.problems.streams import NoisyTargets, RandomPermutations, Replay, ResampledRows, Stream
+from longterm.problems.streams.points import PairwiseSigns
 
 TIMED = 200
 PER_CONSTRAINT, HARD, SIGNED, LARGEST = "max Σ g_j", "Σ [g]₊", "Σ max g_j", "worst round"

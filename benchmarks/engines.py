@@ -12,7 +12,8 @@ import time
 from typing import Any
 
 from longterm import AOGD, run
-from longterm.problems import RandomPermutations, doubly_stochastic
+from longterm.problems import doubly_stochastic
+from longterm.problems.streams import RandomPermutations
 
 REPEATS = 3
 

@@ -15,7 +15,7 @@ import time
 import numpy as np
 
 from longterm import AOGD, Feedback, Fleet
-from longterm.problems import Ball
+from longterm.problems.sets import Ball
 from longterm.theory.schedules import ConvexSchedule
 
 DIMENSION = 10

@@ -22,23 +22,12 @@ from longterm import Problem
 from longterm.catalogue import Scenario
 from longterm.lab import Backend
 from longterm.lab.arena import Preference, arena_of, league, run_arena
-from longterm.problems import (
-    Affine,
-    Ball,
-    Block,
-    Box,
-    CustomConstraint,
-    EveryRound,
-    Hinge,
-    LeastSquares,
-    Linear,
-    Product,
-    Simplex,
-    SquaredDistance,
-    Stream,
-    VaryingAffine,
-)
-from longterm.problems.streams.base import CHUNK
+from longterm.problems import EveryRound
+from longterm.problems.constraints import Affine, CustomConstraint, VaryingAffine
+from longterm.problems.losses import Hinge, LeastSquares, Linear, SquaredDistance
+from longterm.problems.sets import Ball, Box, Product, Simplex
+from longterm.problems.streams import Stream
+from longterm.problems.streams.base import CHUNK, Block
 
 WORST = 0.1
 """The share of scenarios whose mean loss is bounded."""

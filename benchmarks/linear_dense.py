@@ -24,8 +24,8 @@ import numpy as np
 
 from linear_timing import Line, data_set, nanoseconds, ratio
 from longterm.linear_model._settings import Settings
+from longterm.linear_model.kernels.kernel_state import KernelState
 from longterm.linear_model.kernels.layout import Parameters
-from longterm.linear_model.kernels.state import KernelState
 
 BUDGET, REPEATS, FEW, PART = 6.987, 9, 3000, 2048
 NO_ORDER = np.empty(0, dtype=np.int64)

@@ -83,7 +83,7 @@ def _peers(X: Any, y: Any, budget: float) -> dict[str, Callable[[int], object]]:
     from river import linear_model, optim
     from sklearn.linear_model import SGDClassifier
 
-    from longterm.compat.river import BudgetLinearClassifier as RiverClassifier
+    from longterm.compat.river import LinearClassifierStream as RiverClassifier
 
     single = [X[i : i + 1] for i in range(ROWS)]
     sgd = SGDClassifier(loss="log_loss", penalty="elasticnet")

@@ -14,7 +14,8 @@ import numpy as np
 from linear_timing import data_set
 from longterm import hindsight
 from longterm.linear_model import BudgetLinearLearner
-from longterm.problems import ResampledRows, budgeted_logistic
+from longterm.problems import budgeted_logistic
+from longterm.problems.streams import ResampledRows
 
 BUDGETS = {"ijcnn1": 3.419, "covtype": 6.987}
 SEEDS = range(10)

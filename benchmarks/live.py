@@ -29,14 +29,18 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 
 from longterm import AOGD, Feedback, LiveLearner, Problem, observe
-from longterm.problems import Ball, L2Budget, SquaredDistance
+from longterm.problems.constraints import L2Budget
+from longterm.problems.losses import SquaredDistance
+from longterm.problems.sets import Ball
 from postgres import Server, server
 
 ROUNDS, SYNCED_ROUNDS, WARM_UP, TURNS = 4000, 200, 100, 20
 WORKER = """
 import json, sys, tempfile, time, numpy as np
 from longterm import AOGD, LiveLearner, Problem, observe
-from longterm.problems import Ball, L2Budget, SquaredDistance
+from longterm.problems.constraints import L2Budget
+from longterm.problems.losses import SquaredDistance
+from longterm.problems.sets import Ball
 
 d, kind = int(sys.argv[1]), sys.argv[2]
 problem = Problem(Ball(d), SquaredDistance(d, targets=Ball(d)), L2Budget(d, budget=0.5))

@@ -26,7 +26,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import numpy as np
 from longterm import AOGD, LiveLearner, Problem, observe
 from longterm.money import Budget, Chooser, EntropicDual, PrimalDual, ThompsonSampling
-from longterm.problems import Ball, L2Budget, SquaredDistance
+from longterm.problems.constraints import L2Budget
+from longterm.problems.losses import SquaredDistance
+from longterm.problems.sets import Ball
 
 folder = tempfile.TemporaryDirectory()
 problem = Problem(Ball(10), SquaredDistance(10, targets=Ball(10)), L2Budget(10, budget=0.5))

@@ -12,7 +12,8 @@ import sys
 ONE_RUN = """
 import resource
 from longterm import AOGD, run
-from longterm.problems import RandomPermutations, doubly_stochastic
+from longterm.problems import doubly_stochastic
+from longterm.problems.streams import RandomPermutations
 problem = doubly_stochastic(4)
 run(problem, AOGD.for_problem(problem), RandomPermutations(4), ROUNDS, engine=ENGINE, progress=None)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)

@@ -24,7 +24,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"
 
 from longterm import AOGD, Ledger, LiveLearner, Problem, observe
 from longterm.money import Budget, Chooser, EntropicDual, LeasedAccount, PrimalDual, ThompsonSampling
-from longterm.problems import Ball, L2Budget, SquaredDistance
+from longterm.problems.constraints import L2Budget
+from longterm.problems.losses import SquaredDistance
+from longterm.problems.sets import Ball
 from postgres import server
 
 PROCESSES, TURNS = 4, 3

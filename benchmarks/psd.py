@@ -22,8 +22,12 @@ import numpy as np
 from longterm import AOGD, Problem, hindsight, observe, run
 from longterm.errors import AssumptionWarning
 from longterm.learners import Feedback, Learner, NoViolationAOGD, ProjectedOGD
-from longterm.problems import PairwiseSigns, Scaled, covariance, project_onto_correlation, project_onto_psd_in_ball
+from longterm.problems import covariance
+from longterm.problems.constraints import Scaled
 from longterm.problems.constraints.extreme_eigenvector import full_decomposition, lapack_one
+from longterm.problems.projections.correlation import project_onto_correlation
+from longterm.problems.projections.psd import project_onto_psd_in_ball
+from longterm.problems.streams.points import PairwiseSigns
 
 ROUNDS, SEEDS, TIMED = 1000, range(3), 50
 LAPACK_PAYS_FROM = 20

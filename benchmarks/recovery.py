@@ -19,7 +19,9 @@ from pathlib import Path
 import numpy as np
 
 from longterm import AOGD, LiveLearner, Problem, observe
-from longterm.problems import Ball, L2Budget, SquaredDistance
+from longterm.problems.constraints import L2Budget
+from longterm.problems.losses import SquaredDistance
+from longterm.problems.sets import Ball
 
 OPEN = 1000
 

@@ -21,18 +21,11 @@ import fresh_problems
 from longterm import AOGD, Problem, run
 from longterm.catalogue.scenarios import SCENARIOS
 from longterm.learners import HedgedCuts
-from longterm.problems import (
-    Affine,
-    Box,
-    Linear,
-    RandomCosts,
-    RandomPermutations,
-    Replay,
-    ResampledRows,
-    Stream,
-    doubly_stochastic,
-    fair_logistic,
-)
+from longterm.problems import doubly_stochastic, fair_logistic
+from longterm.problems.constraints import Affine
+from longterm.problems.losses import Linear
+from longterm.problems.sets import Box
+from longterm.problems.streams import RandomCosts, RandomPermutations, Replay, ResampledRows, Stream
 
 SIZE = 8
 REPEATS = 7

@@ -100,7 +100,8 @@ def paths(repeats: int) -> Iterator[Figure]:
 MEMORY = """
 from pathlib import Path
 from longterm import AOGD, run
-from longterm.problems import RandomPermutations, doubly_stochastic
+from longterm.problems import doubly_stochastic
+from longterm.problems.streams import RandomPermutations
 problem = doubly_stochastic(300)
 run(problem, AOGD.for_problem(problem), RandomPermutations(300), rounds=300, progress=None)
 # Of this program alone; ru_maxrss is also that of the process it was started by.
@@ -168,7 +169,10 @@ import sys
 from pathlib import Path
 import numpy as np
 from longterm import AOGD, Problem, run
-from longterm.problems import Ball, L2Budget, NoisyTargets, SquaredDistance
+from longterm.problems.constraints import L2Budget
+from longterm.problems.losses import SquaredDistance
+from longterm.problems.sets import Ball
+from longterm.problems.streams import NoisyTargets
 d, rounds = int(sys.argv[1]), int(sys.argv[2])
 def most():  # as above
     return next(line.split()[1] for line in Path("/proc/self/status").read_text().splitlines() if "VmHWM" in line)
@@ -187,7 +191,10 @@ def growth(repeats: int) -> Iterator[Figure]:
 
     from longterm import AOGD, Fleet, Problem, run
     from longterm.linear_model import BudgetLinearLearner
-    from longterm.problems import Ball, L2Budget, NoisyTargets, SquaredDistance
+    from longterm.problems.constraints import L2Budget
+    from longterm.problems.losses import SquaredDistance
+    from longterm.problems.sets import Ball
+    from longterm.problems.streams import NoisyTargets
     from longterm.theory.schedules import ConvexSchedule
 
     def seconds(work: Callable[[], object]) -> float:

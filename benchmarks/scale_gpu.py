@@ -40,7 +40,7 @@ def fleets() -> None:
     from jax import numpy as jnp
 
     from longterm import AOGD, Feedback, Fleet
-    from longterm.problems import Ball
+    from longterm.problems.sets import Ball
     from longterm.theory.schedules import ConvexSchedule
 
     learner = AOGD(Ball(DIMENSION), ConvexSchedule(2.0, 10.0, beta=2 / 3))
@@ -88,7 +88,8 @@ def fleets() -> None:
 def streams() -> None:
     """Measure runs whose rounds are drawn on the device against the number of seeds."""
     from longterm import AOGD, run
-    from longterm.problems import RandomPermutations, doubly_stochastic
+    from longterm.problems import doubly_stochastic
+    from longterm.problems.streams import RandomPermutations
 
     problem, rounds = doubly_stochastic(8), 2000
     learner, stream = AOGD.for_problem(problem), RandomPermutations(8)

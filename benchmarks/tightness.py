@@ -18,19 +18,12 @@ from longterm import Problem
 from longterm.catalogue.lookup import LearnerEntry, learners
 from longterm.errors import InputError
 from longterm.learners import every_learner
-from longterm.problems import (
-    Affine,
-    Ball,
-    Box,
-    ElasticNetBudget,
-    L2Budget,
-    Linear,
-    Simplex,
-    SquaredDistance,
-    VaryingAffine,
-    consensus,
-)
-from longterm.testing import WorstCase, find_worst_cases
+from longterm.problems import consensus
+from longterm.problems.constraints import Affine, ElasticNetBudget, L2Budget, VaryingAffine
+from longterm.problems.losses import Linear, SquaredDistance
+from longterm.problems.sets import Ball, Box, Simplex
+from longterm.testing import find_worst_cases
+from longterm.testing.worst_case import WorstCase
 from longterm.theory.bounds import REGRET
 
 HORIZONS = (4, 32)

@@ -24,7 +24,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits as bce
 from torch.nn.functional import cross_entropy
 
 from longterm.compat.multipliers import Regularised, ascent, optimistic
-from longterm.compat.torch import Multipliers
+from longterm.compat.torch import TorchMultipliers
 
 DATA = Path(os.environ.get("LONGTERM_DATA", "../shared/data"))
 GRID = [(step, gain, nu) for step in (1e-3, 1e-2, 1e-1, 1.0) for gain, nu in ((0.0, 0.0), (1.0, 0.0), (10.0, 0.9))]
@@ -160,7 +160,7 @@ def ours(rule=None):
     """Return a maker of steps with our multipliers: four lines more than `plain`."""
 
     def make(model, task):
-        optimiser, multipliers = torch.optim.Adam(model.parameters(), lr=1e-2), Multipliers(task.constraints, rule)
+        optimiser, multipliers = torch.optim.Adam(model.parameters(), lr=1e-2), TorchMultipliers(task.constraints, rule)
 
         def run(batch):
             objective, violations = task.evaluate(model, batch)

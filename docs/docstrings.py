@@ -26,7 +26,12 @@ SHORTEST = 6
 
 def public_names() -> dict[str, Any]:
     """Classes and functions of the package by the path of their definition."""
-    modules = [longterm, *(import_module(f"longterm.{name}") for name in longterm._SUBPACKAGES)]
+    names = [
+        *longterm._SUBPACKAGES,
+        *(f"problems.{part}" for part in ("sets", "losses", "constraints", "streams")),
+        "lab.arena",
+    ]
+    modules = [longterm, *(import_module(f"longterm.{name}") for name in names)]
     listed = [getattr(module, name) for module in modules for name in getattr(module, "__all__", ())]
     ours = [thing for thing in listed if callable(thing) and str(thing.__module__).startswith("longterm")]
     return {f"{thing.__module__}.{thing.__qualname__}": thing for thing in ours}

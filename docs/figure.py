@@ -10,7 +10,8 @@ import numpy as np
 
 from longterm import AOGD, compare, hindsight
 from longterm.learners import MahdaviOGD, ProjectedOGD
-from longterm.problems import RandomPermutations, doubly_stochastic
+from longterm.problems import doubly_stochastic
+from longterm.problems.streams import RandomPermutations
 
 FOLDER = Path(__file__).parent / "_static"
 LAYOUTS = {"regret.svg": (1, 2, (9.0, 3.6)), "regret_narrow.svg": (2, 1, (4.6, 6.4))}

@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from longterm.learners import Learner, Need, every_learner
-from longterm.theory import MEASURES
+from longterm.learners import Learner, every_learner
+from longterm.learners.interface.needs import Need
+from longterm.theory.bounds import MEASURES
 
 WORDS = dict(zip(MEASURES, ("regret", "signed", "hard", "squared", "long-term"), strict=True))
 """The measures, as the tables call them."""

@@ -26,16 +26,13 @@ from longterm.money import (
     Auctions,
     DualMirrorDescent,
     FirstPricePacer,
-    Landscape,
-    LostPrices,
     PriceHistory,
     ReturnOnSpend,
-    SeenPrices,
-    WonOrLost,
     best_in_hindsight,
     best_return,
     replay_auctions,
 )
+from longterm.money.pacing.landscapes import Landscape, LostPrices, SeenPrices, WonOrLost
 from pacing import chosen_auctions
 
 CELLS = 20

@@ -17,7 +17,9 @@ from longterm.cli import run_function
 from longterm.lab.report.style import COLOURS, publication_style, save_figure
 from longterm.learners import NetworkedSaddlePoint
 from longterm.play import Trace, run
-from longterm.problems import Box, NoisyTargets, consensus
+from longterm.problems import consensus
+from longterm.problems.sets import Box
+from longterm.problems.streams import NoisyTargets
 
 FloatArray = NDArray[np.float64]
 SPREAD = 0.3

@@ -30,7 +30,8 @@ from longterm.data import load_elec2, load_sample
 from longterm.errors import DataError
 from longterm.lab.report.style import publication_style, save_figure
 from longterm.learners import HedgedCuts, Learner, PenalisedFTRL, ProjectedOGD, Restarted, TrackedPenalty
-from longterm.problems import Replay, budgeted_logistic
+from longterm.problems import budgeted_logistic
+from longterm.problems.streams import Replay
 
 DAY = 48
 PERIOD = 28 * DAY

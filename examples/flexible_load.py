@@ -31,8 +31,11 @@ from numpy.typing import NDArray
 from longterm import Problem, observe
 from longterm.cli import run_function
 from longterm.lab.report.style import COLOURS, publication_style, save_figure
-from longterm.learners import AOGD, DriftPlusPenalty, HedgedCuts, HintedCuts, LastGradient, Learner, NoHint
-from longterm.problems import CustomConstraint, CustomLoss, Simplex
+from longterm.learners import AOGD, DriftPlusPenalty, HedgedCuts, HintedCuts, Learner
+from longterm.learners.optimistic.hints import LastGradient, NoHint
+from longterm.problems.constraints import CustomConstraint
+from longterm.problems.losses import CustomLoss
+from longterm.problems.sets import Simplex
 
 FloatArray = NDArray[np.float64]
 FILE, HOURS = "citylearn-2022.csv.gz", 24

@@ -33,16 +33,16 @@ from longterm.errors import InputError
 from longterm.lab.report.style import publication_style, save_figure, set_plain_ticks
 from longterm.money import (
     Auctions,
-    BestAllocation,
     DualMirrorDescent,
     Pacer,
-    PacingRun,
     PlannedMirrorDescent,
     PriceHistory,
     best_in_hindsight,
     replay_auctions,
     synthetic_auctions,
 )
+from longterm.money.pacing.auction_replay import PacingRun
+from longterm.money.pacing.best_allocation import BestAllocation
 from pacing_baselines import PriceMixture, ProportionalController, tuned_controller
 
 LOG = "ipinyou_2997_test.theta.txt.gz"

@@ -13,10 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from longterm import AOGD, Problem, observe
+from longterm._base.exact_sum import ExactSum
 from longterm.errors import InputError
 from longterm.money import Outcome, Pacer, PriceHistory, replay_auctions
-from longterm.money.budgets import Ledger
-from longterm.problems import Linear, Simplex, VaryingAffine
+from longterm.problems.constraints import VaryingAffine
+from longterm.problems.losses import Linear
+from longterm.problems.sets import Simplex
 
 SMALLEST_FACTOR, LARGEST_FACTOR = 0.1, 10.0
 GAINS = (10.0, 20.0, 30.0, 50.0, 100.0, 200.0)
@@ -29,7 +31,7 @@ class ControllerState(NamedTuple):
 
     round: Any
     factor: Any
-    spent: Ledger
+    spent: ExactSum
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +78,7 @@ class ProportionalController(Pacer[ControllerState]):
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> ControllerState:
         shape = np.broadcast_shapes(batch_shape, self.batch_shape)
-        return ControllerState(1, np.ones(shape)[()], Ledger.zeros(shape))
+        return ControllerState(1, np.ones(shape)[()], ExactSum.zeros(shape))
 
     def raw_bid(self, state: ControllerState, value: Any, left: Any) -> Any:
         return value / self.price(state)
@@ -119,11 +121,11 @@ def tuned_controller(
     return ProportionalController.calibrated(wanted, horizon, history, gain=best, adjustments=adjustments)
 
 
-class MixtureState(NamedTuple):
+class PriceMixtureState(NamedTuple):
     """The state of A-OGD, and the payments."""
 
     learner: Any
-    spent: Ledger
+    spent: ExactSum
 
     @property
     def round(self) -> Any:
@@ -132,7 +134,7 @@ class MixtureState(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class PriceMixture(Pacer[MixtureState]):
+class PriceMixture(Pacer[PriceMixtureState]):
     """A-OGD over a grid of prices of money, with the long-term constraint "spend ρ per request".
 
     The value and the spend of a fixed price π are step functions of π, so no theorem of online convex optimisation
@@ -189,32 +191,32 @@ class PriceMixture(Pacer[MixtureState]):
         """A-OGD with the convex schedule of Table 1."""
         return AOGD.for_problem(self.problem, beta=self.beta)
 
-    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> MixtureState:
+    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> PriceMixtureState:
         shape = np.broadcast_shapes(batch_shape, self.batch_shape)
-        return MixtureState(self.learner.init(shape), Ledger.zeros(shape))
+        return PriceMixtureState(self.learner.init(shape), ExactSum.zeros(shape))
 
-    def price(self, state: MixtureState) -> Any:
+    def price(self, state: PriceMixtureState) -> Any:
         """Return the geometric mean of the mixture."""
         return self.start * np.exp(state.learner.x @ np.log(self.ratios))
 
-    def raw_bid(self, state: MixtureState, value: Any, left: Any) -> Any:
+    def raw_bid(self, state: PriceMixtureState, value: Any, left: Any) -> Any:
         x = state.learner.x
         draw = (self.offset + GOLDEN * int(state.round)) % 1.0
         # x_k is the length of the k-th piece of [0, 1]; the last piece absorbs rounding.
         chosen = np.sum(np.cumsum(x, axis=-1)[..., :-1] <= draw, axis=-1)
         return np.minimum(value / (self.start * np.asarray(self.ratios)[chosen]), self.highest_bid)
 
-    def update(self, state: MixtureState, outcome: Outcome) -> MixtureState:
+    def update(self, state: PriceMixtureState, outcome: Outcome) -> PriceMixtureState:
         feedback = self.feedback(state, outcome)
-        return MixtureState(self.learner.update(state.learner, feedback), state.spent.add(outcome.paid))
+        return PriceMixtureState(self.learner.update(state.learner, feedback), state.spent.add(outcome.paid))
 
-    def settle(self, state: MixtureState, outcome: Outcome) -> MixtureState:
+    def settle(self, state: PriceMixtureState, outcome: Outcome) -> PriceMixtureState:
         if outcome.value is None or outcome.price is None:
             raise InputError("outcome", "lacks the value or the market price", "Give value= and price=")
         settled = super().settle(state, outcome)
         return settled._replace(learner=self.learner.tell(state.learner, self.feedback(state, outcome)))
 
-    def feedback(self, state: MixtureState, outcome: Outcome) -> Any:
+    def feedback(self, state: PriceMixtureState, outcome: Outcome) -> Any:
         """Return f_t and g_t at x_t, from the value and the market price."""
         x = state.learner.x
         unit = np.broadcast_to(np.asarray(self.highest_bid, dtype=np.float64), x.shape[:-1])

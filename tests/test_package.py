@@ -38,7 +38,7 @@ for module in pkgutil.walk_packages(longterm.__path__, "longterm."):
 import numpy as np
 from longterm.problems import doubly_stochastic
 problem = doubly_stochastic(2)
-from longterm.problems import RandomPermutations
+from longterm.problems.streams import RandomPermutations
 longterm.run(problem, longterm.AOGD.for_problem(problem), RandomPermutations(2), 10)
 print(sorted({name.partition(".")[0] for name in sys.modules} - set(sys.stdlib_module_names) - {"__main__"}))
 """

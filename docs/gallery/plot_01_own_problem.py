@@ -11,8 +11,9 @@ import numpy as np
 
 from longterm import AOGD, Problem, compare, hindsight
 from longterm.learners import AdaGradAOGD, QuadraticPenaltyOGD
-from longterm.problems import Box, Replay
 from longterm.problems.autodiff import constraint_from_jax, loss_from_jax
+from longterm.problems.sets import Box
+from longterm.problems.streams import Replay
 
 box = Box.cube(3, 0.0, 1.0)
 costs = np.random.default_rng(0).uniform(0.5, 1.5, (500, 3))

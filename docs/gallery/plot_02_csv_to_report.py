@@ -15,7 +15,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from longterm.data import load_table
-from longterm.lab import Backend, run_experiment, spec_of, write_page
+from longterm.lab import Backend, run_experiment, write_page
+from longterm.lab.experiments.spec_tables import spec_of
 from longterm.linear_model import BudgetLinearLearner
 
 folder = Path(tempfile.mkdtemp())

@@ -18,7 +18,7 @@ from longterm.catalogue.entries import LearnerEntry
 from longterm.catalogue.lookup import learners
 from longterm.lab import Backend
 from longterm.lab.arena import Preference, arena_of, league, run_arena
-from longterm.problems import Set
+from longterm.problems.sets import Set
 
 
 class State(NamedTuple):

@@ -7,7 +7,10 @@ Assumes the core alone. ‖x‖₁ ≤ 1 while costs come in: `PenalisedFTRL` ho
 
 from longterm import AOGD, Problem, compare, hindsight
 from longterm.learners import PenalisedFTRL
-from longterm.problems import Ball, L1Budget, Linear, RandomCosts
+from longterm.problems.constraints import L1Budget
+from longterm.problems.losses import Linear
+from longterm.problems.sets import Ball
+from longterm.problems.streams import RandomCosts
 
 problem = Problem(Ball(5), Linear(5), L1Budget(5, budget=0.5))
 learners = {"penalised FTRL": PenalisedFTRL.for_problem(problem), "A-OGD": AOGD.for_problem(problem)}

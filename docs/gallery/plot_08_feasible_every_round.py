@@ -7,7 +7,8 @@ Assumes the core alone, and matplotlib for the figure. If projecting is cheap, p
 
 from longterm import AOGD, compare, hindsight
 from longterm.learners import ProjectedOGD
-from longterm.problems import RandomPermutations, doubly_stochastic
+from longterm.problems import doubly_stochastic
+from longterm.problems.streams import RandomPermutations
 
 problem = doubly_stochastic(4)
 steps = {"steps": "strongly convex"}

@@ -7,7 +7,8 @@ Assumes the core alone, and matplotlib for the figure. `AFTRL` and `ProximalAOGD
 
 from longterm import compare, hindsight
 from longterm.learners import AFTRL, ProximalAOGD, YuNeely
-from longterm.problems import RandomCosts, two_dimensional
+from longterm.problems import two_dimensional
+from longterm.problems.streams import RandomCosts
 
 problem = two_dimensional()
 learners = {

@@ -9,7 +9,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from longterm import AOGD, Fleet, observe, run
-from longterm.problems import RandomPermutations, doubly_stochastic
+from longterm.problems import doubly_stochastic
+from longterm.problems.streams import RandomPermutations
 
 problem = doubly_stochastic(4)
 grid = AOGD.for_problem(problem, beta=np.array([0.5, 2 / 3, 0.75]))

@@ -9,7 +9,8 @@ import tempfile
 from pathlib import Path
 
 from longterm import AOGD, Trace, run
-from longterm.problems import RandomPermutations, doubly_stochastic
+from longterm.problems import doubly_stochastic
+from longterm.problems.streams import RandomPermutations
 
 problem = doubly_stochastic(4)
 learner = AOGD.for_problem(problem)

@@ -4,8 +4,9 @@ Each round the learner makes a decision. The constraint must hold in the long ru
 way. Start with `run`, a problem, a learner and a stream.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from longterm._base.lazy import lazy_names
 
 if TYPE_CHECKING:
     from longterm.errors import InputError, LongtermError
@@ -89,15 +90,7 @@ _EXPORTS = {
     "run": "play",
 }
 
-
-def __getattr__(name: str) -> Any:
-    """Import subpackages and names lazily, so that `longterm --help` stays fast."""
-    if name in _SUBPACKAGES:
-        return import_module(f"longterm.{name}")
-    if name in _EXPORTS:
-        found = globals()[name] = getattr(import_module(f"longterm.{_EXPORTS[name]}"), name)
-        return found
-    raise AttributeError(f"module 'longterm' has no attribute {name!r}")
+__getattr__ = lazy_names(__name__, _EXPORTS, _SUBPACKAGES)  # so that `longterm --help` stays fast
 
 
 def __dir__() -> list[str]:

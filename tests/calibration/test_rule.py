@@ -4,7 +4,10 @@ import array_api_strict
 import numpy as np
 import pytest
 
-from longterm.calibration import Bets, Calibration, Linear, LinearAndBets, Mixture, Sinh, Tracker, published
+from longterm.calibration import Calibration, published
+from longterm.calibration.bases import QuantileTracker
+from longterm.calibration.corrections import Bets, LinearAndBets, LinearCorrection, Sinh
+from longterm.calibration.mixture import Mixture
 from longterm.errors import InputError
 
 
@@ -171,7 +174,7 @@ def require_certified(rule, state):
 CERTIFIED = {
     "default": Calibration(0.1),
     "default with groups": Calibration(0.1, 4),
-    "linear with groups": Calibration(0.2, 4, correction=Linear(0.1)),
+    "linear with groups": Calibration(0.2, 4, correction=LinearCorrection(0.1)),
     "ACI": published.aci(0.1, step=0.5),
     "PI": published.conformal_pi(0.1, step=0.5),
     "decaying": published.decaying_steps(0.1, step=0.5),
@@ -358,7 +361,7 @@ def test_groups_added_later_keep_the_certificate():
         (lambda: Calibration(0.1, correction="sinh"), "correction"),
         (lambda: Calibration(0.1, correction=0), "correction"),
         (lambda: Calibration(0.1, base="mixture"), "base"),
-        (lambda: Calibration(0.1, base=Tracker(steps="linear")), "steps"),
+        (lambda: Calibration(0.1, base=QuantileTracker(steps="linear")), "steps"),
         (lambda: Calibration(0.1).ask(Calibration(0.1).init(), open_rounds=-2), "open_rounds"),
         (lambda: Calibration(0.1).ask(Calibration(0.1).init(), open_rounds=np.nan), "open_rounds"),
         (lambda: Calibration(0.1).ask(Calibration(0.1).init(), open_rounds="two"), "open_rounds"),

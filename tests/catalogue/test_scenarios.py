@@ -10,16 +10,10 @@ import pytest
 from longterm import AOGD, InputError, challenge, hindsight, run
 from longterm.catalogue import scenarios
 from longterm.catalogue.scenarios import Scenario
-from longterm.hindsight import EveryRound, InExpectation, OnAverage
 from longterm.learners import AFTRL, MahdaviOGD, ProjectedOGD
-from longterm.problems import (
-    ResampledRows,
-    Windows,
-    budgeted_logistic,
-    fair_logistic,
-    mean_of_arrivals,
-    power_allocation,
-)
+from longterm.problems import EveryRound, InExpectation, OnAverage, budgeted_logistic, fair_logistic, power_allocation
+from longterm.problems.named.servers import mean_of_arrivals
+from longterm.problems.streams import ResampledRows, Windows
 
 RNG = np.random.default_rng(5)
 PRICES = 0.6 + 0.5 * np.sin(np.arange(500) / 20) + RNG.uniform(-0.1, 0.1, 500)

@@ -26,8 +26,8 @@ def rows(n=300, seed=0):
 @pytest.mark.parametrize(
     "model",
     [
-        ours.BudgetLinearClassifier(),
-        pytest.param(ours.BudgetLinearRegressor(half_life=50.0), marks=pytest.mark.cross),
+        ours.LinearClassifierStream(),
+        pytest.param(ours.LinearRegressorStream(half_life=50.0), marks=pytest.mark.cross),
     ],
     ids=str,
 )
@@ -39,7 +39,7 @@ def test_river_checks(model):
 @pytest.mark.parametrize("budget", [None, 20.0])
 def test_the_model_is_that_of_its_learner(budget):
     X, y = rows()
-    model = ours.BudgetLinearRegressor(budget)
+    model = ours.LinearRegressorStream(budget)
     predicted = []
     for x, target in zip(X, y, strict=True):
         predicted.append(model.predict_one(x))
@@ -55,7 +55,7 @@ def test_the_model_is_that_of_its_learner(budget):
 
 
 def test_new_names_change_no_prediction():
-    model, again = ours.BudgetLinearClassifier(50.0), ours.BudgetLinearClassifier(50.0)
+    model, again = ours.LinearClassifierStream(50.0), ours.LinearClassifierStream(50.0)
     X, y = rows(400)
     for t, (x, target) in enumerate(zip(X, y, strict=True)):
         model.learn_one(x | {f"new {t}": 0.0}, target > 0)
@@ -69,7 +69,7 @@ def test_new_names_change_no_prediction():
 
 def test_frames_equal_single_rows():
     X, y = rows(200)
-    one, many = ours.BudgetLinearClassifier(half_life=40.0), ours.BudgetLinearClassifier(half_life=40.0)
+    one, many = ours.LinearClassifierStream(half_life=40.0), ours.LinearClassifierStream(half_life=40.0)
     for x, target in zip(X, y, strict=True):
         one.learn_one({name: value for name, value in x.items() if value > -1}, target > 0, 2.0)
     frame = pd.DataFrame(X)[["d", "b", "a", "c"]]
@@ -83,7 +83,7 @@ def test_frames_equal_single_rows():
 
 
 def test_bad_rows():
-    model = ours.BudgetLinearClassifier(1.0)
+    model = ours.LinearClassifierStream(1.0)
     with pytest.raises(InputError, match="'colour' is 'red'"):
         model.learn_one({"size": 1.0, "colour": "red"}, True)
     with pytest.raises(InputError, match="NaN"):
@@ -111,7 +111,7 @@ def test_online_conformal_covers_overall_and_by_group():
 
 def test_fair_classifier_is_that_of_its_prices():
     """Rows are learned with the label and weight that the prices give; the group is no feature."""
-    model, rng = ours.FairLinearClassifier("sex", tolerance=0.05, budget=50.0), np.random.default_rng(0)
+    model, rng = ours.FairClassifierStream("sex", tolerance=0.05, budget=50.0), np.random.default_rng(0)
     learner, prices = EvolvingLinearLearner(64, 50.0, sparse=True), GroupPrices("demographic_parity", 0.05, 1000)
     for _ in range(200):
         u, sex = rng.standard_normal(2), str(rng.choice(["f", "m"]))
@@ -130,4 +130,4 @@ def test_fair_classifier_is_that_of_its_prices():
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_river_checks_of_the_fair_classifier():
-    checks.check_estimator(ours.FairLinearClassifier())
+    checks.check_estimator(ours.FairClassifierStream())

@@ -13,7 +13,8 @@ import pytest
 
 from longterm import InputError, data
 from longterm.catalogue import scenarios
-from longterm.data import DataError, cache, load, load_adult, load_elec2, load_sample, locations, published, registry
+from longterm.data import cache, load, load_adult, load_elec2, load_sample, locations, published_sets, registry
+from longterm.errors import DataError
 
 TEXT = b"2 1:0.5 3:2\n1 2:1\n2 3:4\n"
 TINY = registry.DataSet(
@@ -65,7 +66,7 @@ def test_a_given_folder_serves_the_file_however_it_is_compressed(tmp_path, tiny,
     given = tmp_path / "given" / f"tiny{ending}"
     assert data.find("tiny") is None
     given.write_bytes(pack(TEXT))
-    assert data.find("tiny") == data.path("tiny") == data.fetch("tiny") == given
+    assert data.find("tiny") == locations.path("tiny") == data.fetch("tiny") == given
     calls = count_parses(monkeypatch)
     for _ in range(3):
         loaded = load("tiny")
@@ -158,7 +159,7 @@ def test_another_file_under_the_name_is_refused_and_not_cached(tmp_path, tiny, c
 
 
 def test_the_error_for_a_missing_file_names_the_folder(tmp_path, tiny):
-    for asked in (data.path, data.fetch, load):
+    for asked in (locations.path, data.fetch, load):
         with pytest.raises(DataError) as caught:
             asked("tiny")
         message = str(caught.value)
@@ -231,7 +232,7 @@ ROW = b"39, State-gov, 77516, Bachelors, 13, Never-married, Adm-clerical, Not-in
 def test_adult_as_its_publisher_writes_it(tmp_path):
     file = tmp_path / "adult.test"
     file.write_bytes(b"|1x3 Cross validator\n" + ROW + b"<=50K.\n" + ROW + b">50K.\n\n")
-    columns = published.parse_adult(file)
+    columns = published_sets.parse_adult(file)
     np.testing.assert_array_equal(columns["labels"], [-1, 1])
     np.testing.assert_array_equal(columns["age"], [39, 39])
     np.testing.assert_array_equal(columns["sex"], [b"Male", b"Male"])
@@ -269,7 +270,7 @@ def test_elec2_has_descriptive_column_names(tmp_path, monkeypatch):
         rows=2,
         entries=12,
         label_counts={0.0: 1, 1.0: 1},
-        sha256=registry.content_hash(published.parse_elec2(given)),
+        sha256=registry.content_hash(published_sets.parse_elec2(given)),
     )
     monkeypatch.setattr(registry, "DATA_SETS", {"elec2": known})
     for _ in range(2):  # parsed, then from the cache

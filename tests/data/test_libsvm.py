@@ -8,8 +8,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from longterm.data import DataError, reading
-from longterm.errors import InputError
+from longterm.data import reading
+from longterm.errors import DataError, InputError
 
 pytest.importorskip("sklearn")
 from longterm.data import read_libsvm

@@ -5,7 +5,7 @@ import pytest
 
 from longterm import InputError
 from longterm.data import load_mapped
-from longterm.data import rows as module
+from longterm.data import named_rows as module
 from longterm.data import tables as own
 from longterm.errors import DataError
 

@@ -9,10 +9,12 @@ import pytest
 
 from longterm import AOGD, hindsight, run
 from longterm.catalogue import scenarios
-from longterm.data import DATA_SETS, load, load_adult, load_elec2, load_sample
-from longterm.data.rows import HIGHEST, LOWEST
+from longterm.data import load, load_adult, load_elec2, load_sample
+from longterm.data.named_rows import HIGHEST, LOWEST
+from longterm.data.registry import DATA_SETS
 from longterm.hindsight import choose_budget
-from longterm.problems import ResampledRows, budgeted_logistic
+from longterm.problems import budgeted_logistic
+from longterm.problems.streams import ResampledRows
 from longterm.theory import theorem_1
 
 REAL = Path(os.environ.get("LONGTERM_DATA", "nowhere"))
@@ -165,7 +167,7 @@ def _figures_3_and_4(name, folder, sequences):
     pytest.importorskip("joblib", reason="experiments need the extra `experiments`")
     pytest.importorskip("jax", reason="the reference engine would take minutes")
     from longterm.lab import Backend, run_experiment
-    from longterm.lab.experiments.paper import Options, paper_spec
+    from longterm.lab.experiments.paper_experiments import Options, paper_spec
     from longterm.lab.experiments.paper_remarks import with_paper_remarks
 
     learners = ("convex-a-ogd", "convex-ogd")

@@ -6,7 +6,9 @@ import zipfile
 import numpy as np
 import pytest
 
-from longterm.data import DataError, ManyFeaturesWarning, encoder, from_frame, load_table, reading, tables
+from longterm.data import encoder, from_frame, load_table, reading, tables
+from longterm.data.encoder import ManyFeaturesWarning
+from longterm.errors import DataError
 
 pd = pytest.importorskip("pandas")
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from longterm.learners import AFTRL, DoublingRestarts, Need, Restarted, SinhaVaze, YuNeely, every_learner
+from longterm.learners import AFTRL, DoublingRestarts, Restarted, SinhaVaze, YuNeely, every_learner
+from longterm.learners.interface.needs import Need
 from longterm.problems import two_dimensional
 
 DOCS = Path(__file__).parents[2] / "docs"

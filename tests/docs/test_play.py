@@ -8,8 +8,10 @@ import pytest
 from browser import chromium, open_at, requested
 from longterm import AOGD, HedgedCuts, hindsight, run
 from longterm.learners import MahdaviOGD
-from longterm.problems import Replay, two_dimensional
-from longterm.theory import theorem_1, theorem_1_as_printed
+from longterm.problems import two_dimensional
+from longterm.problems.streams import Replay
+from longterm.theory import theorem_1
+from longterm.theory.paper import theorem_1_as_printed
 
 PAGE = Path(__file__).parents[2] / "docs" / "_static" / "play" / "index.html"
 PROBLEM = two_dimensional()

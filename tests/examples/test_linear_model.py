@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from longterm.data import DataError, load_sample
+from longterm.data import load_sample
+from longterm.errors import DataError
 
 ROOT = Path(__file__).parents[2]
 PAGE, SCRIPT = ROOT / "docs" / "guides" / "linear_model.md", ROOT / "examples" / "linear_model.py"

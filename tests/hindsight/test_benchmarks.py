@@ -9,27 +9,20 @@ from hypothesis import strategies as st
 
 from exact_sums import exact_theorem_1
 from longterm import AOGD, InputError, Problem, hindsight, run
-from longterm.hindsight import EveryRound, InExpectation, OnAverage
 from longterm.hindsight.closed_forms import minimise_linear
-from longterm.problems import (
+from longterm.problems import EveryRound, InExpectation, OnAverage
+from longterm.problems.constraints import (
     Affine,
-    Ball,
-    Box,
     CustomConstraint,
     ElasticNetBudget,
-    Hinge,
     L2Budget,
-    Linear,
-    Product,
-    RandomCosts,
-    Replay,
-    ResampledRows,
     Scaled,
-    Simplex,
-    SquaredDistance,
     Stack,
     VaryingAffine,
 )
+from longterm.problems.losses import Hinge, Linear, SquaredDistance
+from longterm.problems.sets import Ball, Box, Product, Simplex
+from longterm.problems.streams import RandomCosts, Replay, ResampledRows
 
 BENCHMARKS = {"every round": EveryRound(), "on average": OnAverage()}
 SETS = {"box": Box.cube(4, -1.0, 1.0), "simplex": Simplex(4), "product": Product([Simplex(2), Box.cube(2, -1.0, 1.0)])}

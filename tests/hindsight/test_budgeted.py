@@ -11,15 +11,12 @@ from scipy.optimize import brentq
 
 from longterm import AOGD, InputError, Problem, hindsight, run
 from longterm.errors import LongtermError
-from longterm.hindsight import (
-    choose_budget,
-    elastic_net_gap,
-    least_log_loss,
-    logistic,
-    proximal_newton,
-    support_of_elastic_net,
-)
-from longterm.problems import Ball, ElasticNetBudget, Replay, ResampledRows, budgeted_logistic
+from longterm.hindsight import choose_budget, least_log_loss, logistic_rows, proximal_newton
+from longterm.hindsight.gaps import elastic_net_gap, support_of_elastic_net
+from longterm.problems import budgeted_logistic
+from longterm.problems.constraints import ElasticNetBudget
+from longterm.problems.sets import Ball
+from longterm.problems.streams import Replay, ResampledRows
 
 
 def table(n: int = 300, d: int = 8, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -114,7 +111,7 @@ def test_every_round_of_every_sequence_agrees_with_cvxpy(budget, l1, l2):
 def test_a_sequence_alone_is_the_sequence_in_a_batch(monkeypatch):
     features, labels = table(2000, 5)
     problem, stream = budgeted_logistic(features, 1.0), ResampledRows(features, labels)
-    monkeypatch.setattr("longterm.hindsight.logistic.SEQUENCES_PER_SOLVE", 2)
+    monkeypatch.setattr("longterm.hindsight.logistic_rows.SEQUENCES_PER_SOLVE", 2)
     batch = hindsight.best(problem, stream, [10, 2000], seeds=[4, 8, 9], relative_gap=1e-12)
     for j, seed in enumerate((4, 8, 9)):
         single = hindsight.best(problem, stream, [10, 2000], seeds=seed, relative_gap=1e-12)
@@ -126,10 +123,10 @@ def test_a_sequence_alone_is_the_sequence_in_a_batch(monkeypatch):
 def test_a_poor_sample_of_the_curvature_grows(monkeypatch):
     features, labels = table(5000, 12)
     features[:20, 11] *= 500  # a feature whose curvature comes from a handful of rows
-    monkeypatch.setattr(logistic, "SAMPLE", 30)
+    monkeypatch.setattr(logistic_rows, "SAMPLE", 30)
     found = least_log_loss(features, labels, 3.0, relative_gap=1e-9)
     assert found.gap <= 1e-9 * found.loss
-    monkeypatch.setattr(logistic, "SAMPLE", 10**6)
+    monkeypatch.setattr(logistic_rows, "SAMPLE", 10**6)
     assert found.loss == pytest.approx(least_log_loss(features, labels, 3.0, relative_gap=1e-9).loss, rel=2e-9)
 
 

@@ -8,21 +8,11 @@ from scipy.optimize import minimize
 from longterm import AOGD, InputError, Problem, hindsight, run
 from longterm.errors import StreamEndedError
 from longterm.play import Comparison
-from longterm.problems import (
-    Affine,
-    Ball,
-    CustomLoss,
-    FromIterable,
-    L2Budget,
-    Linear,
-    RandomCosts,
-    RandomPermutations,
-    Replay,
-    SquaredDistance,
-    Stack,
-    doubly_stochastic,
-    two_dimensional,
-)
+from longterm.problems import doubly_stochastic, two_dimensional
+from longterm.problems.constraints import Affine, L2Budget, Stack
+from longterm.problems.losses import CustomLoss, Linear, SquaredDistance
+from longterm.problems.sets import Ball
+from longterm.problems.streams import FromIterable, RandomCosts, RandomPermutations, Replay
 
 
 def test_the_mean_of_permutations_is_the_best_matrix():

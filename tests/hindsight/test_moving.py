@@ -8,7 +8,10 @@ import pytest
 from longterm import InputError, Problem, hindsight, run
 from longterm.catalogue import scenarios
 from longterm.learners import HedgedCuts, LatestCut
-from longterm.problems import Affine, Ball, Box, L2Budget, Linear, Replay, SquaredDistance, VaryingAffine
+from longterm.problems.constraints import Affine, L2Budget, VaryingAffine
+from longterm.problems.losses import Linear, SquaredDistance
+from longterm.problems.sets import Ball, Box
+from longterm.problems.streams import Replay
 
 pytest.importorskip("cvxpy", reason="the best path needs cvxpy")
 

@@ -8,33 +8,13 @@ from hypothesis import strategies as st
 from hypothesis_settings import examples
 from longterm import InputError, Problem, hindsight
 from longterm.hindsight.search import Search
-from longterm.problems import (
-    Absolute,
-    Affine,
-    Ball,
-    Block,
-    Box,
-    CustomConstraint,
-    CustomLoss,
-    ElasticNetBudget,
-    Hinge,
-    L1Budget,
-    L2Budget,
-    LeastSquares,
-    Linear,
-    Logistic,
-    PairwiseSigns,
-    Product,
-    Replay,
-    ResampledRows,
-    RowStochastic,
-    Set,
-    Simplex,
-    SquaredDistance,
-    Stack,
-    covariance,
-    two_dimensional,
-)
+from longterm.problems import covariance, two_dimensional
+from longterm.problems.constraints import Affine, CustomConstraint, ElasticNetBudget, L1Budget, L2Budget, Stack
+from longterm.problems.losses import Absolute, CustomLoss, Hinge, LeastSquares, Linear, Logistic, SquaredDistance
+from longterm.problems.sets import Ball, Box, Product, RowStochastic, Set, Simplex
+from longterm.problems.streams import Replay, ResampledRows
+from longterm.problems.streams.base import Block
+from longterm.problems.streams.points import PairwiseSigns
 from zoo import problems
 
 

@@ -5,31 +5,15 @@ import pytest
 
 from longterm import InputError, Problem, hindsight
 from longterm.data import load_sample
-from longterm.hindsight import certified_gap, state_loss
-from longterm.problems import (
-    Absolute,
-    Affine,
-    Ball,
-    Box,
-    CustomLoss,
-    Hinge,
-    L1Budget,
-    L2Budget,
-    LeastSquares,
-    Linear,
-    PairwiseSigns,
-    RandomCosts,
-    RandomPermutations,
-    Replay,
-    ResampledRows,
-    Simplex,
-    SquaredDistance,
-    Stack,
-    budgeted_logistic,
-    covariance,
-    doubly_stochastic,
-    project_onto_doubly_stochastic,
-)
+from longterm.hindsight.cvxpy_statements import state_loss
+from longterm.hindsight.gaps import certified_gap
+from longterm.problems import budgeted_logistic, covariance, doubly_stochastic
+from longterm.problems.constraints import Affine, L1Budget, L2Budget, Stack
+from longterm.problems.losses import Absolute, CustomLoss, Hinge, LeastSquares, Linear, SquaredDistance
+from longterm.problems.projections.birkhoff import project_onto_doubly_stochastic
+from longterm.problems.sets import Ball, Box, Simplex
+from longterm.problems.streams import RandomCosts, RandomPermutations, Replay, ResampledRows
+from longterm.problems.streams.points import PairwiseSigns
 from zoo import problems
 
 STATED = {

@@ -5,7 +5,10 @@ import pytest
 
 from longterm import Problem
 from longterm.learners import LEWA, DiagonalAdaGradAOGD, MirrorProx, OneProjectionSGD, ProximalAOGD, TwoPointBandit
-from longterm.problems import Affine, Box, Linear, Simplex, doubly_stochastic, two_dimensional
+from longterm.problems import doubly_stochastic, two_dimensional
+from longterm.problems.constraints import Affine
+from longterm.problems.losses import Linear
+from longterm.problems.sets import Box, Simplex
 
 DISC, MATRICES = two_dimensional(), doubly_stochastic(8)
 BOX = Problem(Box.cube(2, -1.0, 1.0), Linear(2), Affine([[-0.5, -0.5]], [0.25]))

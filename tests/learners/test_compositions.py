@@ -6,19 +6,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longterm import AOGD, InputError, Problem, SlaterPoint
-from longterm.learners import (
-    FTRL,
-    ConstantMargin,
-    ForecastScale,
-    GivenScale,
-    GrowingPenalty,
-    Multiplier,
-    OnePerConstraint,
-    OnlineScale,
-    ScaleMixture,
-    Tightened,
-)
-from longterm.problems import Affine, Box, ElasticNetBudget, Linear
+from longterm.learners import FTRL
+from longterm.learners.ftrl.ftrl_scales import GivenScale, OnlineScale
+from longterm.learners.ftrl.growing_penalty import GrowingPenalty
+from longterm.learners.ftrl.multiplier import Multiplier
+from longterm.learners.ftrl.scale_mixture import ScaleMixture
+from longterm.learners.optimistic.optimistic_aftrl import ForecastScale
+from longterm.learners.saddle_point.multiplier_rules import OnePerConstraint
+from longterm.learners.tightened.margins import ConstantMargin
+from longterm.learners.tightened.tightened import Tightened
+from longterm.problems.constraints import Affine, ElasticNetBudget
+from longterm.problems.losses import Linear
+from longterm.problems.sets import Box
 from longterm.theory.schedules import ConstantSchedule, ConvexSchedule
 from opponents import KINDS, best_in_box, play_linear
 

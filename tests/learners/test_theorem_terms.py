@@ -15,7 +15,10 @@ from longterm import Problem, observe, run
 from longterm.learners import HedgedCuts, LatestCut
 from longterm.learners.cuts import hedged_cuts_bounds
 from longterm.learners.cuts.meta import AdaptMLProd
-from longterm.problems import Affine, Ball, Box, CustomLoss, Linear, Replay, VaryingAffine
+from longterm.problems.constraints import Affine, VaryingAffine
+from longterm.problems.losses import CustomLoss, Linear
+from longterm.problems.sets import Ball, Box
+from longterm.problems.streams import Replay
 
 INTERVAL = Box([-1.0], [1.0])
 

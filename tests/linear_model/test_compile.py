@@ -17,14 +17,14 @@ from linear_learners import rows_and_labels
 from longterm._base import compiling as _numba
 from longterm.errors import CompileCacheWarning
 from longterm.linear_model import BudgetLinearLearner, compile_all
+from longterm.linear_model.kernels.kernel_state import dense_kernel
 from longterm.linear_model.kernels.layout import AFTRL
-from longterm.linear_model.kernels.state import dense_kernel
 
 SCRIPT = """
 import numpy as np
 from longterm.linear_model import BudgetLinearLearner
 from longterm.linear_model.kernels.layout import AFTRL
-from longterm.linear_model.kernels.state import dense_kernel
+from longterm.linear_model.kernels.kernel_state import dense_kernel
 learner = BudgetLinearLearner(2, 1.0, loss="hinge", fit_intercept=False)
 learner.learn(np.ones((3, 2)), np.ones(3))
 stats = dense_kernel(AFTRL, "float64").stats

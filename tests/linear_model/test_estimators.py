@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import estimator_checks
 
 from longterm.linear_model import BudgetLinearClassifier, BudgetLinearLearner, BudgetLinearRegressor
-from longterm.problems import ElasticNetBudget
+from longterm.problems.constraints import ElasticNetBudget
 
 WEIGHTS_ARE_REPEATS = {
     "check_sample_weight_equivalence_on_dense_data": "a row of weight 2 is one round, not two",

@@ -8,10 +8,13 @@ import pytest
 from linear_learners import LOSSES, learner_with
 from linear_references import Pair, draw_row, make_pair, our_learner
 from longterm import Feedback, observe
-from longterm.learners import AdaGradAOGD, AdaptiveAFTRL, AdaptivePenalisedFTRL, GrowingPenalty, Multiplier, OnlineScale
-from longterm.learners.ftrl.scales import OnlineState
+from longterm.learners import AdaGradAOGD, AdaptiveAFTRL, AdaptivePenalisedFTRL
+from longterm.learners.ftrl.ftrl_scales import OnlineScale, OnlineState
+from longterm.learners.ftrl.growing_penalty import GrowingPenalty
+from longterm.learners.ftrl.multiplier import Multiplier
 from longterm.linear_model.kernels.losses import value_and_slope
-from longterm.problems import Affine, Box
+from longterm.problems.constraints import Affine
+from longterm.problems.sets import Box
 
 RULES = ("a-ogd", "a-ftrl", "penalised-ftrl")
 

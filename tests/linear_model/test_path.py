@@ -18,10 +18,9 @@ from longterm.linear_model import (
     BudgetPath,
     BudgetPathClassifier,
     BudgetPathRegressor,
-    budgets_for,
 )
 from longterm.linear_model._path_scores import PathScores
-from longterm.linear_model.path import smallest_point
+from longterm.linear_model.path import budgets_for, smallest_point
 
 EXPECTED = {
     "check_sample_weight_equivalence_on_dense_data": "a row of weight 2 is one round, not two",

@@ -11,7 +11,8 @@ from longterm import AOGD, hindsight, run
 from longterm.data import load
 from longterm.learners import AFTRL, PenalisedFTRL
 from longterm.linear_model.kernels.layout import Parameters
-from longterm.problems import ResampledRows, budgeted_logistic
+from longterm.problems import budgeted_logistic
+from longterm.problems.streams import ResampledRows
 
 BESIDE_THE_CHECKOUT = Path(__file__).resolve().parents[3] / "shared" / "data"
 REAL = Path(os.environ.get("LONGTERM_DATA") or BESIDE_THE_CHECKOUT)

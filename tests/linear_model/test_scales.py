@@ -16,7 +16,7 @@ from longterm.errors import InputError
 from longterm.learners import MixedAFTRL, MixedPenalisedFTRL
 from longterm.linear_model import BudgetLinearClassifier, BudgetLinearLearner
 from longterm.linear_model.kernels.layout import RESIDUAL, RESIDUAL_SCALES, WEIGHTS
-from longterm.problems import ElasticNetBudget
+from longterm.problems.constraints import ElasticNetBudget
 
 RULES = ("a-ftrl", "penalised-ftrl")
 

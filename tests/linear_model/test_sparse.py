@@ -7,9 +7,12 @@ import pytest
 
 from linear_learners import learner_with, put, require_sound, sparse_rows, trace_of
 from longterm import Problem, observe
-from longterm.learners import AFTRL, GivenScale, Multiplier
+from longterm.learners import AFTRL
+from longterm.learners.ftrl.ftrl_scales import GivenScale
+from longterm.learners.ftrl.multiplier import Multiplier
 from longterm.linear_model.kernels.layout import FIELDS, Parameters
-from longterm.problems import ElasticNetBudget, Hinge, LeastSquares, Logistic
+from longterm.problems.constraints import ElasticNetBudget
+from longterm.problems.losses import Hinge, LeastSquares, Logistic
 
 
 def drawn_state(rng, d, parameters):

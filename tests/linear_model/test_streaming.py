@@ -16,7 +16,9 @@ from longterm.learners import AFTRL, AdaGradAOGD, AdaptiveAFTRL, AdaptivePenalis
 from longterm.linear_model import BudgetLinearLearner
 from longterm.linear_model._average import Average
 from longterm.linear_model._settings import Settings
-from longterm.problems import Box, ElasticNetBudget, LeastSquares, Logistic, OnFirst, Product
+from longterm.problems.constraints import ElasticNetBudget, OnFirst
+from longterm.problems.losses import LeastSquares, Logistic
+from longterm.problems.sets import Box, Product
 
 RULES = ("a-ftrl", "a-ogd", "penalised-ftrl")
 

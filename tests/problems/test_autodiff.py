@@ -2,7 +2,10 @@ import numpy as np
 import pytest
 
 from longterm import AOGD, InputError, Problem, run
-from longterm.problems import Ball, Box, L2Budget, RandomCosts, Simplex, SquaredDistance
+from longterm.problems.constraints import L2Budget
+from longterm.problems.losses import SquaredDistance
+from longterm.problems.sets import Ball, Box, Simplex
+from longterm.problems.streams import RandomCosts
 
 pytest.importorskip("jax", reason="automatic differentiation needs the extra `jax`")
 import jax.numpy as jnp

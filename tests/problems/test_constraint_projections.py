@@ -6,28 +6,23 @@ import numpy as np
 import pytest
 
 from longterm import InputError, Problem
-from longterm.problems import (
+from longterm.problems import covariance, doubly_stochastic
+from longterm.problems.constraints import (
     Affine,
-    Ball,
-    Box,
     CustomConstraint,
     DoublyStochastic,
     ElasticNetBudget,
     L1Budget,
     L2Budget,
     Maximum,
-    Polyhedron,
     PositiveSemidefinite,
-    Product,
-    RowStochastic,
-    Simplex,
-    SquaredDistance,
     Stack,
     VaryingAffine,
-    covariance,
-    doubly_stochastic,
-    project_onto_doubly_stochastic,
 )
+from longterm.problems.losses import SquaredDistance
+from longterm.problems.projections.birkhoff import project_onto_doubly_stochastic
+from longterm.problems.projections.polyhedron import Polyhedron
+from longterm.problems.sets import Ball, Box, Product, RowStochastic, Simplex
 
 RNG = np.random.default_rng(11)
 ROWS, LIMITS = RNG.standard_normal((9, 6)), RNG.uniform(0.1, 1.0, 9)

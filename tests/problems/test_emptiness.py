@@ -6,30 +6,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longterm import AOGD, InputError, Problem, run
-from longterm.problems import (
+from longterm.problems import doubly_stochastic
+from longterm.problems.constraints import (
     Affine,
-    Ball,
-    Box,
     CustomConstraint,
     ElasticNetBudget,
     L1Budget,
     L2Budget,
-    Linear,
     Maximum,
     OnFirst,
     PositiveSemidefinite,
-    Product,
-    RandomCosts,
-    RowStochastic,
     Scaled,
-    Simplex,
     Smooth,
-    SquaredDistance,
     Stack,
     VaryingAffine,
-    doubly_stochastic,
 )
 from longterm.problems.feasibility import proof_of_emptiness
+from longterm.problems.losses import Linear, SquaredDistance
+from longterm.problems.sets import Ball, Box, Product, RowStochastic, Simplex
+from longterm.problems.streams import RandomCosts
 from zoo import constraints, problems, sets
 
 FAR = Ball(2, 1.0, np.array([3.0, 2.0]))

@@ -2,7 +2,9 @@ import numpy as np
 import pytest
 
 from longterm import InputError, challenge
-from longterm.problems import Ball, Box, CustomConstraint, CustomLoss, SquaredDistance
+from longterm.problems.constraints import CustomConstraint
+from longterm.problems.losses import CustomLoss, SquaredDistance
+from longterm.problems.sets import Ball, Box
 
 
 def parabola(**changed):

@@ -6,33 +6,29 @@ from scipy.optimize import linprog
 
 from longterm import InputError, challenge, find_slater_point, hindsight
 from longterm.catalogue import scenarios
-from longterm.hindsight import EveryRound, InExpectation, OnAverage
 from longterm.hindsight.proximal_newton import ElasticNetBall, ElasticNetSlab
 from longterm.problems import (
-    Affine,
-    Box,
-    DriftingCosts,
-    EdgeLatencies,
-    ElasticNetBudget,
-    JobsAndPrices,
-    Network,
-    NoisyPermutations,
-    PricedUtility,
-    ResampledRows,
-    SwitchingConstraints,
-    Windows,
+    EveryRound,
+    InExpectation,
+    OnAverage,
     budgeted_logistic,
     fair_logistic,
     job_scheduling,
-    mean_of_arrivals,
     noisy_doubly_stochastic,
     online_linear_program,
     power_allocation,
-    random_half_spaces,
     routing,
-    switching_constraints,
 )
-from longterm.problems.named.network import SMALL_NETWORK
+from longterm.problems.constraints import Affine, ElasticNetBudget
+from longterm.problems.losses.priced_utility import PricedUtility
+from longterm.problems.named.adversarial import random_half_spaces, switching_constraints
+from longterm.problems.named.network import SMALL_NETWORK, Network
+from longterm.problems.named.servers import mean_of_arrivals
+from longterm.problems.sets import Box
+from longterm.problems.streams import ResampledRows, Windows
+from longterm.problems.streams.costs import SwitchingConstraints
+from longterm.problems.streams.points import NoisyPermutations
+from longterm.problems.streams.resources import DriftingCosts, EdgeLatencies, JobsAndPrices
 
 
 def test_noisy_targets_leave_the_polytope_for_good():

@@ -6,25 +6,11 @@ import numpy as np
 import pytest
 
 from longterm import InputError, challenge
-from longterm.problems import (
-    Absolute,
-    Affine,
-    Ball,
-    Box,
-    DoublyStochastic,
-    ElasticNetBudget,
-    Hinge,
-    L1Budget,
-    L2Budget,
-    Linear,
-    Logistic,
-    Maximum,
-    RowStochastic,
-    SquaredDistance,
-    Stack,
-)
+from longterm.problems.constraints import Affine, DoublyStochastic, ElasticNetBudget, L1Budget, L2Budget, Maximum, Stack
 from longterm.problems.constraints.base import Constraint, max_with_index
 from longterm.problems.constraints.doubly_stochastic import MAX_TABLE_SIZE
+from longterm.problems.losses import Absolute, Hinge, Linear, Logistic, SquaredDistance
+from longterm.problems.sets import Ball, Box, RowStochastic
 from zoo import constraint_sizes, constraints, losses, parameters_of, sets
 
 LOSSES, SETS = losses(), sets()

@@ -12,7 +12,11 @@ from longterm.learners import (
     NoViolationMirrorProx,
     ProjectedOGD,
 )
-from longterm.problems import Affine, Ball, Linear, RandomCosts, Simplex, doubly_stochastic
+from longterm.problems import doubly_stochastic
+from longterm.problems.constraints import Affine
+from longterm.problems.losses import Linear
+from longterm.problems.sets import Ball, Simplex
+from longterm.problems.streams import RandomCosts
 
 
 def half_plane(b):

@@ -10,15 +10,12 @@ from scipy.optimize import linear_sum_assignment, nnls
 
 from hypothesis_settings import examples
 from longterm.errors import InputError
-from longterm.problems import (
-    Ball,
-    Polyhedron,
-    Simplex,
-    project_onto_correlation,
-    project_onto_doubly_stochastic,
-    project_onto_elastic_net,
-    project_onto_psd_in_ball,
-)
+from longterm.problems.projections.birkhoff import project_onto_doubly_stochastic
+from longterm.problems.projections.correlation import project_onto_correlation
+from longterm.problems.projections.elastic_net import project_onto_elastic_net
+from longterm.problems.projections.polyhedron import Polyhedron
+from longterm.problems.projections.psd import project_onto_psd_in_ball
+from longterm.problems.sets import Ball, Simplex
 
 D, P, N = 7, 4, 5
 RNG = np.random.default_rng(11)

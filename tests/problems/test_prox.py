@@ -7,23 +7,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longterm import AOGD, InputError, Problem, run
-from longterm.learners import AFTRL, Need, PenalisedFTRL, ProximalAOGD
-from longterm.problems import (
+from longterm.learners import AFTRL, PenalisedFTRL, ProximalAOGD
+from longterm.learners.interface.needs import Need
+from longterm.problems.constraints import (
     Affine,
-    Ball,
-    Box,
     CustomConstraint,
     DoublyStochastic,
     ElasticNetBudget,
     L1Budget,
     L2Budget,
-    Linear,
     Maximum,
-    RandomCosts,
-    Simplex,
     Stack,
     VaryingAffine,
 )
+from longterm.problems.losses import Linear
+from longterm.problems.sets import Ball, Box, Simplex
+from longterm.problems.streams import RandomCosts
 
 D = 5
 

@@ -10,18 +10,12 @@ from hypothesis import strategies as st
 
 from exact_sums import exact_strongly_convex
 from longterm import AOGD, InputError, Problem, challenge, hindsight, observe, run
-from longterm.problems import (
-    Affine,
-    Ball,
-    Box,
-    L2Budget,
-    PairwiseSigns,
-    PositiveSemidefinite,
-    Scaled,
-    SquaredDistance,
-    covariance,
-)
+from longterm.problems import covariance
+from longterm.problems.constraints import Affine, L2Budget, PositiveSemidefinite, Scaled
 from longterm.problems.constraints.extreme_eigenvector import full_decomposition, lapack_one, start_vector
+from longterm.problems.losses import SquaredDistance
+from longterm.problems.sets import Ball, Box
+from longterm.problems.streams.points import PairwiseSigns
 
 WAYS = {"full": full_decomposition, "lapack": lapack_one}
 each_way = pytest.mark.parametrize("way", WAYS)

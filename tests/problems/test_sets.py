@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longterm import InputError
-from longterm.problems import Ball, Box, Product, RowStochastic, Simplex
+from longterm.problems.sets import Ball, Box, Product, RowStochastic, Simplex
 from zoo import D, sets
 
 SETS = sets()

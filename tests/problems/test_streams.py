@@ -2,15 +2,8 @@ import numpy as np
 import pytest
 
 from longterm import InputError
-from longterm.problems import (
-    FromIterable,
-    LateReversal,
-    RandomCosts,
-    RandomPermutations,
-    Replay,
-    ResampledRows,
-    SwitchingCosts,
-)
+from longterm.problems.streams import FromIterable, RandomCosts, RandomPermutations, Replay, ResampledRows
+from longterm.problems.streams.costs import LateReversal, SwitchingCosts
 
 ROWS = ResampledRows(np.arange(20.0).reshape(10, 2), np.arange(10.0))
 ENTERED_ANYWHERE = {

@@ -9,7 +9,7 @@ import pytest
 
 from longterm.errors import DatabaseError
 from longterm.server import Client
-from longterm.server.history import History, Recorder, thinned
+from longterm.server.history import History, HistoryRecorder, thinned
 from longterm.storage.contents import describe
 from longterm.storage.database import Database
 from servers import SERVICE, children, fetch, in_process, in_thread
@@ -123,7 +123,7 @@ def test_neighbours_are_merged():
 
 def test_counts_wait_while_the_database_does_not_answer(tmp_path):
     history = History(str(tmp_path / "a.db"), 10)
-    recorder = Recorder(history, dict)
+    recorder = HistoryRecorder(history, dict)
     recorder.count("refused", "a")
     history.close()
     with pytest.raises(DatabaseError):

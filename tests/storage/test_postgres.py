@@ -15,7 +15,8 @@ from chooser_plan import rule
 from live_plan import LIMITS, PROBLEM, image, learner, step, undisturbed
 from longterm import Ledger, LiveLearner
 from longterm.errors import AlreadyToldError, DatabaseError, InputError
-from longterm.money import Balance, Budget, Chooser, EntropicDual, PrimalDual, SharedAccount, ThompsonSampling
+from longterm.money import Budget, Chooser, EntropicDual, PrimalDual, SharedAccount, ThompsonSampling
+from longterm.money.ledger.accounts import Balance
 
 pytest.importorskip("psycopg")
 TARGET = [np.array([0.3, -0.2])]

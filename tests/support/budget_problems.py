@@ -5,7 +5,9 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
 from longterm import Problem
-from longterm.problems import Ball, ElasticNetBudget, L2Budget, Linear
+from longterm.problems.constraints import ElasticNetBudget, L2Budget
+from longterm.problems.losses import Linear
+from longterm.problems.sets import Ball
 
 seeds = st.integers(0, 10**6)
 horizons = st.integers(1, 200)

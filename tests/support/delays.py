@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from longterm import AOGD, LiveLearner
-from longterm.problems import late_reversal
+from longterm.problems.named.adversarial import late_reversal
 
 
 def arrivals(kind: str, rounds: int, delay: int, rng: np.random.Generator) -> Iterator[list[int]]:

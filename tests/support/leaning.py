@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from longterm.problems import RandomCosts
+from longterm.problems.streams import RandomCosts
 
 
 @dataclass(frozen=True)

@@ -9,26 +9,17 @@ import numpy as np
 
 from linear_learners import learner_with, put
 from longterm import AOGD, Problem, observe
-from longterm.learners import AFTRL, GivenScale, GrowingPenalty, Multiplier, PenalisedFTRL
+from longterm.learners import AFTRL, PenalisedFTRL
+from longterm.learners.ftrl.ftrl_scales import GivenScale
+from longterm.learners.ftrl.growing_penalty import GrowingPenalty
+from longterm.learners.ftrl.multiplier import Multiplier
 from longterm.learners.interface.learner import DualState
 from longterm.linear_model import BudgetLinearLearner
 from longterm.linear_model.kernels.layout import Parameters
 from longterm.linear_model.kernels.losses import CODES, OF_TWO_CLASSES
-from longterm.problems import (
-    Box,
-    Constraint,
-    ElasticNetBudget,
-    Hinge,
-    Huber,
-    LeastSquares,
-    Logistic,
-    Loss,
-    OnFirst,
-    Product,
-    Quantile,
-    Set,
-    SquaredHinge,
-)
+from longterm.problems.constraints import Constraint, ElasticNetBudget, OnFirst
+from longterm.problems.losses import Hinge, Huber, LeastSquares, Logistic, Loss, Quantile, SquaredHinge
+from longterm.problems.sets import Box, Product, Set
 from longterm.theory.schedules import ConvexSchedule
 
 KINDS = ("a-ogd", "a-ftrl", "penalised-ftrl")

@@ -10,7 +10,12 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from longterm import Learner, Problem, observe, run
-from longterm.problems import Block, Box, Linear, RandomCosts, SwitchingCosts, VaryingAffine
+from longterm.problems.constraints import VaryingAffine
+from longterm.problems.losses import Linear
+from longterm.problems.sets import Box
+from longterm.problems.streams import RandomCosts
+from longterm.problems.streams.base import Block
+from longterm.problems.streams.costs import SwitchingCosts
 
 KINDS = st.sampled_from(["random", "switching", "same", "adaptive"])
 

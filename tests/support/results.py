@@ -13,8 +13,10 @@ from longterm import AOGD, compare, hindsight
 from longterm.data import load_sample
 from longterm.lab.experiments.result import MEASURES, Curve, Remark, Result
 from longterm.learners import AFTRL, MahdaviOGD, MirrorProx
-from longterm.problems import RandomPermutations, ResampledRows, budgeted_logistic, doubly_stochastic
-from longterm.theory import theorem_1, theorem_1_as_printed, theorem_1_strongly_convex
+from longterm.problems import budgeted_logistic, doubly_stochastic
+from longterm.problems.streams import RandomPermutations, ResampledRows
+from longterm.theory import theorem_1, theorem_1_strongly_convex
+from longterm.theory.paper import theorem_1_as_printed
 
 VERSIONS = {name: version(name) for name in ("numpy", "scipy")}
 READ_OFF = {

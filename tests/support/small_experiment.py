@@ -10,8 +10,12 @@ import numpy as np
 from longterm import AOGD, Problem
 from longterm.catalogue.scenarios import Scenario
 from longterm.errors import DataError
-from longterm.lab import Backend, run_experiment, spec_of
-from longterm.problems import Affine, Ball, Linear, Replay
+from longterm.lab import Backend, run_experiment
+from longterm.lab.experiments.spec_tables import spec_of
+from longterm.problems.constraints import Affine
+from longterm.problems.losses import Linear
+from longterm.problems.sets import Ball
+from longterm.problems.streams import Replay
 
 TABLE = {
     "name": "small",

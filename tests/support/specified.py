@@ -28,18 +28,16 @@ from longterm.money import (
     FirstPricePacer,
     FixedMixture,
     HedgeDual,
-    LinearBelief,
     LinearUCB,
-    LostPrices,
     PlannedMirrorDescent,
     PlannedPrice,
     PriceHistory,
     PrimalDual,
     ReturnOnSpend,
-    SeenPrices,
     ThompsonSampling,
-    WonOrLost,
 )
+from longterm.money.choosing.beliefs import LinearBelief
+from longterm.money.pacing.landscapes import LostPrices, SeenPrices, WonOrLost
 from longterm.storage.specification import specification
 
 GOLDEN = Path(__file__).parents[1] / "storage" / "golden" / "specifications.json"

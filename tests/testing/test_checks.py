@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from longterm import AOGD, InputError
-from longterm.problems import RandomPermutations, doubly_stochastic
+from longterm.problems import doubly_stochastic
+from longterm.problems.streams import RandomPermutations
 from longterm.testing.checks import (
     batch_row_equals_single,
     check_learner,

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from longterm import AOGD, InputError, Problem, hindsight, run
-from longterm.problems import Affine, Ball, Box, Hinge, L2Budget, Linear, SquaredDistance, VaryingAffine
+from longterm.problems.constraints import Affine, L2Budget, VaryingAffine
+from longterm.problems.losses import Hinge, Linear, SquaredDistance
+from longterm.problems.sets import Ball, Box
 from longterm.testing import find_worst_cases
 
 INTERVAL = Problem(Box([-1.0], [1.0]), Linear(1), Affine([[1.0]], [0.25]))

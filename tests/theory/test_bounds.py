@@ -8,20 +8,13 @@ from hypothesis import strategies as st
 from exact_sums import exact_as_printed, exact_strongly_convex, exact_theorem_1, lemma_5_as_printed
 from longterm import AOGD, InputError, Problem, observe, run
 from longterm.errors import ScheduleError
-from longterm.problems import (
-    Affine,
-    Ball,
-    L2Budget,
-    LateReversal,
-    Linear,
-    RandomCosts,
-    Replay,
-    SquaredDistance,
-    SwitchingCosts,
-    VaryingAffine,
-    late_reversal,
-)
 from longterm.problems.constants import Constants
+from longterm.problems.constraints import Affine, L2Budget, VaryingAffine
+from longterm.problems.losses import Linear, SquaredDistance
+from longterm.problems.named.adversarial import late_reversal
+from longterm.problems.sets import Ball
+from longterm.problems.streams import RandomCosts, Replay
+from longterm.problems.streams.costs import LateReversal, SwitchingCosts
 from longterm.theory.paper import lemma_5, theorem_1, theorem_1_as_printed, theorem_1_strongly_convex
 from longterm.theory.schedules import ConstantSchedule, ConvexSchedule
 from longterm.theory.step_sums import step_sums

@@ -7,7 +7,10 @@ from hypothesis import strategies as st
 
 from delays import play, regret_in_blocks
 from longterm import AOGD, InputError, LiveLearner, Problem
-from longterm.problems import Affine, Ball, Linear, SquaredDistance, VaryingAffine, late_reversal
+from longterm.problems.constraints import Affine, VaryingAffine
+from longterm.problems.losses import Linear, SquaredDistance
+from longterm.problems.named.adversarial import late_reversal
+from longterm.problems.sets import Ball
 from longterm.theory.delay import gradient_bound_under_delay, lemma_5_delayed
 from longterm.theory.paper import lemma_5
 from longterm.theory.schedules import ConstantSchedule, ConvexSchedule, StronglyConvexSchedule

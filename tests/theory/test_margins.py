@@ -10,10 +10,12 @@ from hypothesis_settings import examples
 from longterm import InputError, SlaterPoint, find_slater_point
 from longterm.learners import NoViolationAOGD, NoViolationMahdaviOGD
 from longterm.learners.tightened.mahdavi_no_violation import fixed_point
-from longterm.problems import Affine, Ball, L2Budget, Maximum, budgeted_logistic, doubly_stochastic, two_dimensional
+from longterm.problems import budgeted_logistic, doubly_stochastic, two_dimensional
 from longterm.problems.constants import Constants
+from longterm.problems.constraints import Affine, L2Budget, Maximum
+from longterm.problems.sets import Ball
 from longterm.problems.slater import require_slack
-from longterm.theory.margins import allowed_violation, coefficient, exact_margin, needed_horizon
+from longterm.theory.margin_sizes import allowed_violation, coefficient, exact_margin, needed_horizon
 from longterm.theory.paper import lemma_5
 from longterm.theory.schedules import ConstantSchedule, ConvexSchedule, StronglyConvexSchedule
 from zoo import D, sets

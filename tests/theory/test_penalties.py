@@ -7,7 +7,10 @@ from hypothesis import strategies as st
 
 from longterm import AOGD, InputError, Problem, observe
 from longterm.errors import ScheduleError
-from longterm.problems import Affine, Box, Linear, two_dimensional
+from longterm.problems import two_dimensional
+from longterm.problems.constraints import Affine
+from longterm.problems.losses import Linear
+from longterm.problems.sets import Box
 from longterm.theory.conditions import check_conditions
 from longterm.theory.paper import lemma_5
 from longterm.theory.schedules import ConstantSchedule, ConvexSchedule

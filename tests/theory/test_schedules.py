@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from longterm import AOGD, InputError
 from longterm.errors import ScheduleError
-from longterm.problems import Ball
+from longterm.problems.sets import Ball
 from longterm.theory.conditions import check_conditions
 from longterm.theory.schedules import ConstantSchedule, ConvexSchedule, CustomSchedule, StronglyConvexSchedule
 from longterm.theory.step_sums import CHUNK, power_sum, step_sums

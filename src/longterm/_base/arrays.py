@@ -91,6 +91,11 @@ def clamp_min(values: Array, least: Any) -> Array:
     return namespace(values).maximum(values, least)
 
 
+def clamp_max(values: Array, most: Any) -> Array:
+    """Return min(values, most). NaN stays NaN."""
+    return -clamp_min(-values, -most)
+
+
 def as_float(t: Array, x: Array) -> Array:
     """Return an integer array of rounds in the dtype of x."""
     if isinstance(t, np.generic) and type(x) is np.ndarray:

@@ -5,35 +5,18 @@ every group, without a step size. `Intervals`, the estimators and `PanelInterval
 """
 
 from longterm.calibration import published
-from longterm.calibration.bases import Asked, Tracker
-from longterm.calibration.certificates import Bound
-from longterm.calibration.corrections import Bets, Correction, Linear, LinearAndBets, Saturating, Sinh
 from longterm.calibration.estimators import OnlineConformalClassifier, OnlineConformalRegressor
-from longterm.calibration.intervals import Interval, Intervals
-from longterm.calibration.live import LiveInterval, LiveIntervals
-from longterm.calibration.mixture import Mixture
+from longterm.calibration.intervals import Intervals
+from longterm.calibration.live_intervals import LiveIntervals
 from longterm.calibration.panel import PanelIntervals
-from longterm.calibration.rule import Calibration, CalibrationState
+from longterm.calibration.rule import Calibration
 
 __all__ = [
-    "Asked",
-    "Bets",
-    "Bound",
     "Calibration",
-    "CalibrationState",
-    "Correction",
-    "Interval",
     "Intervals",
-    "Linear",
-    "LinearAndBets",
-    "LiveInterval",
     "LiveIntervals",
-    "Mixture",
     "OnlineConformalClassifier",
     "OnlineConformalRegressor",
     "PanelIntervals",
-    "Saturating",
-    "Sinh",
-    "Tracker",
     "published",
 ]

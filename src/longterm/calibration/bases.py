@@ -9,23 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-import numpy as np
-
 from longterm._base import validate
 from longterm._base.arrays import Array, clamp_min, namespace
 from longterm._base.display import ReprMixin
-
-
-def select(condition: Array, one: Array, other: Array) -> Array:
-    """Return `one` where the condition holds, else `other`. A single NumPy condition needs no array operation."""
-    if isinstance(condition, np.bool_):
-        return one if condition else other
-    return namespace(condition).where(condition, one, other)
-
-
-def clamp_max(values: Array, most: Any) -> Array:
-    """Return min(values, most)."""
-    return -clamp_min(-values, -most)
+from longterm._base.selection import where
 
 
 def count_active(groups: Array) -> Array:
@@ -58,7 +45,7 @@ class Asked(NamedTuple):
 
 
 class TrackerState(NamedTuple):
-    """State of a `Tracker`: the threshold, Σ residual², rounds, and the last step."""
+    """State of a `QuantileTracker`: the threshold, Σ residual², rounds, and the last step."""
 
     threshold: Array
     squares: Array
@@ -67,7 +54,7 @@ class TrackerState(NamedTuple):
 
 
 @dataclass(frozen=True, repr=False)
-class Tracker(ReprMixin):
+class QuantileTracker(ReprMixin):
     """A tracked quantile: b ← b + η_t (1{miss} − α), online gradient descent on the pinball loss. The scale is 1.
 
     Parameters
@@ -103,5 +90,5 @@ class Tracker(ReprMixin):
         if self.steps == "decaying":
             step = self.step * rounds**-0.6
         elif self.steps == "scale-free":
-            step = self.step / select(squares > 0.0, squares, 1.0 + squares) ** 0.5
+            step = self.step / where(squares > 0.0, squares, 1.0 + squares) ** 0.5
         return TrackerState(state.threshold + step * residual, squares, rounds, step)

@@ -6,8 +6,8 @@ import math
 from typing import NamedTuple
 
 from longterm._base.arrays import Array, namespace
-from longterm.calibration.bases import Tracker, TrackerState
-from longterm.calibration.corrections import LARGEST_LOG_WEALTH, Correction, Counts, Linear
+from longterm.calibration.bases import QuantileTracker, TrackerState
+from longterm.calibration.corrections import LARGEST_LOG_WEALTH, Correction, LinearCorrection, MissCounts
 
 _CLIPPED = math.exp(LARGEST_LOG_WEALTH - 20.0)
 """A potential this large was computed with clipped bets, so nothing is known."""
@@ -51,17 +51,17 @@ def nested_bound(alone: Bound) -> Bound:
     return Bound(namespace(upper).stack(lower, axis=-2), upper, alone.theorem)
 
 
-def tracker_bound(tracker: Tracker, state: TrackerState, evidence: Evidence) -> Bound:
+def tracker_bound(tracker: QuantileTracker, state: TrackerState, evidence: Evidence) -> Bound:
     """Return Theorem 2: the range of the scores, 0 and one move up and down, over the last step."""
     largest_move = tracker.step * (2.0 if tracker.steps == "scale-free" else 1.0) * (evidence.late + 1.0)
     reach = ((evidence.highest - evidence.lowest + largest_move) / state.step)[..., None]
     return Bound(-reach, reach, _theorem(evidence, "Theorem 2"))
 
 
-def group_bound(correction: Correction, counts: Counts, evidence: Evidence, miss_rate: Array) -> Bound:
+def group_bound(correction: Correction, counts: MissCounts, evidence: Evidence, miss_rate: Array) -> Bound:
     """Return Theorem 3 per group: the smaller of the limits of the linear part and of the bets."""
     xp, gain, most = namespace(miss_rate), correction.gain, counts.most_active
-    divisor = xp.ones_like(most) if isinstance(correction, Linear) and not correction.normalised else most
+    divisor = xp.ones_like(most) if isinstance(correction, LinearCorrection) and not correction.normalised else most
     potential = float(correction.has_bets) + evidence.loss + 0.5 * gain * evidence.squares * most / divisor
     potential = xp.where(potential < _CLIPPED, potential, xp.inf)
     reach = (xp.sqrt(2.0 * divisor / gain * potential) if gain else xp.inf + most)[..., None]

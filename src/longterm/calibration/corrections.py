@@ -12,15 +12,16 @@ from typing import NamedTuple
 import numpy as np
 
 from longterm._base import validate
-from longterm._base.arrays import Array, clamp_min, expand_last, namespace
+from longterm._base.arrays import Array, clamp_max, clamp_min, expand_last, namespace
 from longterm._base.display import ReprMixin
-from longterm.calibration.bases import clamp_max, count_active, select
+from longterm._base.selection import where
+from longterm.calibration.bases import count_active
 
 LARGEST_EXPONENT = 700.0
 LARGEST_LOG_WEALTH = 600.0
 
 
-class Counts(NamedTuple):
+class MissCounts(NamedTuple):
     """Numbers of rounds and misses per group; rounds with a tie (score = threshold) are told but not counted.
 
     `log_wealth` is the logarithm of the Krichevsky–Trofimov likelihood of the misses over their likelihood at the
@@ -44,7 +45,7 @@ class Counts(NamedTuple):
         alpha = expand_last(miss_rate)
         return ((self.misses + 0.5) / (self.rounds + 1.0) - alpha) / (alpha * (1.0 - alpha))
 
-    def add(self, residual: Array, groups: Array, miss_rate: Array, burst: Array) -> Counts:
+    def add(self, residual: Array, groups: Array, miss_rate: Array, burst: Array) -> MissCounts:
         """Return the counts after a round with this residual (..., 1), 0 at a tie."""
         none = 0.0 * groups
         delay = self.delay
@@ -52,10 +53,10 @@ class Counts(NamedTuple):
             # An excess falls by at most α per round. With delay/excess kept, sinh(κE/√(1 + 3·delay)) does not rise.
             largest = namespace(groups).max(namespace(groups).abs(self.excess(miss_rate)), axis=-1)
             delay = delay * (1.0 - miss_rate / clamp_min(clamp_min(largest, delay), 1.0))
-        return Counts(
+        return MissCounts(
             self.told + 1.0,
-            self.rounds + select(residual != 0.0, groups, none),
-            self.misses + select(residual > 0.0, groups, none),
+            self.rounds + where(residual != 0.0, groups, none),
+            self.misses + where(residual > 0.0, groups, none),
             self.log_wealth + namespace(groups).log1p(self.bet(miss_rate) * (residual * groups)),
             clamp_min(self.most_active, count_active(groups)),
             clamp_min(delay, burst),
@@ -73,7 +74,7 @@ class Correction(ReprMixin):
     has_bets = False
     has_inverse = False
 
-    def __call__(self, counts: Counts, groups: Array, miss_rate: Array, late: Array) -> Array:
+    def __call__(self, counts: MissCounts, groups: Array, miss_rate: Array, late: Array) -> Array:
         """Return the shift x of a round of these groups."""
         return 0.0 * counts.told
 
@@ -102,7 +103,7 @@ class Sinh(_WithGain):
 
     has_inverse = True
 
-    def __call__(self, counts: Counts, groups: Array, miss_rate: Array, late: Array) -> Array:
+    def __call__(self, counts: MissCounts, groups: Array, miss_rate: Array, late: Array) -> Array:
         exponent = counts.excess(miss_rate)[..., 0] * self._slope(counts.told, miss_rate, late)
         return namespace(exponent).sinh(clamp_min(clamp_max(exponent, LARGEST_EXPONENT), -LARGEST_EXPONENT))
 
@@ -116,7 +117,7 @@ class Sinh(_WithGain):
 
 
 @dataclass(frozen=True, repr=False)
-class Linear(_WithGain):
+class LinearCorrection(_WithGain):
     """x = κ⟨V, c⟩/m, with V the excess per group, c the groups of the round and m the most groups of a round so far.
 
     Parameters
@@ -130,7 +131,7 @@ class Linear(_WithGain):
     normalised: bool = True
     has_inverse = True
 
-    def __call__(self, counts: Counts, groups: Array, miss_rate: Array, late: Array) -> Array:
+    def __call__(self, counts: MissCounts, groups: Array, miss_rate: Array, late: Array) -> Array:
         total = self.gain * namespace(groups).vecdot(counts.excess(miss_rate), groups)
         return total / clamp_min(counts.most_active, count_active(groups)) if self.normalised else total
 
@@ -155,7 +156,7 @@ class Saturating(Correction):
     def __post_init__(self) -> None:
         validate.validate_fields(self, validate.positive_scalar, "gain", "saturation")
 
-    def __call__(self, counts: Counts, groups: Array, miss_rate: Array, late: Array) -> Array:
+    def __call__(self, counts: MissCounts, groups: Array, miss_rate: Array, late: Array) -> Array:
         xp = namespace(counts.rounds)
         angle = counts.excess(miss_rate)[..., 0] * self._slope(counts.told)
         inside = xp.abs(angle) < 0.5 * xp.pi
@@ -175,19 +176,22 @@ class Bets(Correction):
 
     has_bets = True
 
-    def __call__(self, counts: Counts, groups: Array, miss_rate: Array, late: Array) -> Array:
+    def __call__(self, counts: MissCounts, groups: Array, miss_rate: Array, late: Array) -> Array:
         xp = namespace(groups)
         wealth = xp.exp(xp.minimum(counts.log_wealth / expand_last(late), LARGEST_LOG_WEALTH))
         return xp.vecdot(groups, wealth * counts.bet(miss_rate)) / groups.shape[-1]
 
 
-class LinearAndBets(Linear):
-    """The sum of `Linear`, divided by ℓ^¼, and `Bets`: the first bounds every group, the bets help the rare ones."""
+class LinearAndBets(LinearCorrection):
+    """The sum of `LinearCorrection`, divided by ℓ^¼, and `Bets`.
+
+    The first bounds every group, the bets help the rare ones.
+    """
 
     has_inverse = False
     has_bets = True
     _bets = Bets()
 
-    def __call__(self, counts: Counts, groups: Array, miss_rate: Array, late: Array) -> Array:
+    def __call__(self, counts: MissCounts, groups: Array, miss_rate: Array, late: Array) -> Array:
         linear = super().__call__(counts, groups, miss_rate, late) / late**0.25
         return linear + self._bets(counts, groups, miss_rate, late)

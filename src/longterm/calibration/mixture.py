@@ -8,9 +8,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from longterm._base.arrays import Array, clamp_min, clamp_to_divisor, expand_last, like, min_last, namespace, sum_last
+from longterm._base.arrays import (
+    Array,
+    clamp_max,
+    clamp_min,
+    clamp_to_divisor,
+    expand_last,
+    like,
+    min_last,
+    namespace,
+    sum_last,
+)
 from longterm._base.display import ReprMixin
-from longterm.calibration.bases import Asked, clamp_max, count_active, pinball
+from longterm.calibration.bases import Asked, count_active, pinball
 
 N = 8
 """Predictors of each kind."""

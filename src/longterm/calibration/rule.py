@@ -14,11 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from longterm._base import validate
-from longterm._base.arrays import Array, clamp_min, expand_last, least_divisor, namespace
+from longterm._base.arrays import Array, clamp_max, clamp_min, expand_last, least_divisor, namespace
 from longterm._base.display import ReprMixin
-from longterm.calibration.bases import Asked, Tracker, clamp_max, count_active, pinball, select
+from longterm._base.selection import where
+from longterm.calibration.bases import Asked, QuantileTracker, count_active, pinball
 from longterm.calibration.certificates import Bound, Evidence, group_bound, nested_bound, position_bound, tracker_bound
-from longterm.calibration.corrections import LARGEST_LOG_WEALTH, Correction, Counts, LinearAndBets, Saturating, Sinh
+from longterm.calibration.corrections import LARGEST_LOG_WEALTH, Correction, LinearAndBets, MissCounts, Saturating, Sinh
 from longterm.calibration.mixture import Mixture, append_zero
 from longterm.errors import InputError
 
@@ -30,7 +31,7 @@ class CalibrationState(NamedTuple):
     """State of a `Calibration`: the rate α, rounds and misses per group, the base's state, the certificate's sums."""
 
     miss_rate: Array
-    counts: Counts
+    counts: MissCounts
     base: Any
     evidence: Evidence
 
@@ -50,7 +51,7 @@ class Calibration(ReprMixin):
         α: the share of scores above the threshold. An array gives one rule per entry of the leading axes.
     groups : int
         Number k of groups, the first of which holds every round. 1 means no groups.
-    base : Tracker or Mixture, optional
+    base : QuantileTracker or Mixture, optional
         The quantile prediction. Left out: `Mixture`, which has no parameter.
     correction : Correction, optional
         The control of coverage. Left out: `Sinh` without groups, `LinearAndBets` with groups.
@@ -78,7 +79,7 @@ class Calibration(ReprMixin):
 
     miss_rate: validate.Hyper = 0.1
     groups: int = 1
-    base: Tracker | Mixture = field(default_factory=Mixture)
+    base: QuantileTracker | Mixture = field(default_factory=Mixture)
     correction: Correction = None  # type: ignore[assignment]  # chosen by the number of groups
     nested: bool = False
 
@@ -90,8 +91,8 @@ class Calibration(ReprMixin):
             correction = LinearAndBets() if count > 1 else Sinh()
         if not isinstance(correction, Correction):
             raise InputError("correction", f"{correction!r} is no correction", "Give Sinh() or Linear(), for example")
-        if not isinstance(self.base, Tracker | Mixture):
-            raise InputError("base", f"{self.base!r} is no base", "Give Mixture() or Tracker()")
+        if not isinstance(self.base, QuantileTracker | Mixture):
+            raise InputError("base", f"{self.base!r} is no base", "Give Mixture() or QuantileTracker()")
         if count > 1 and isinstance(correction, (Sinh, Saturating)):
             name = type(correction).__name__
             raise InputError("correction", f"{name} has no groups", "Use Linear, Bets or LinearAndBets")
@@ -108,7 +109,7 @@ class Calibration(ReprMixin):
         zero, empty = xp.zeros(shape, dtype=dtype), xp.zeros((*shape, self.groups), dtype=dtype)
         return CalibrationState(
             xp.asarray(self.miss_rate, dtype=dtype) + zero,
-            Counts(zero, empty, empty, empty, zero + 1.0, zero),
+            MissCounts(zero, empty, empty, empty, zero + 1.0, zero),
             self.base.init(shape, self.groups, xp, dtype),
             Evidence(zero, zero, zero, zero, zero),
         )
@@ -135,7 +136,7 @@ class Calibration(ReprMixin):
         shift = self.correction(state.counts, c, state.miss_rate, late)
         threshold = base + scale * shift
         if isinstance(self.base, Mixture):
-            threshold = select(told < self._free, told + xp.inf, threshold)
+            threshold = where(told < self._free, told + xp.inf, threshold)
         if self.nested:
             threshold = xp.stack([xp.max(threshold[..., : j + 1], axis=-1) for j in range(told.shape[-1])], axis=-1)
         return Asked(threshold, shift, base, scale, experts, c, late, told, others)
@@ -148,7 +149,7 @@ class Calibration(ReprMixin):
         alpha, counts, s = state.miss_rate, state.counts, self._require_score(state, score)
         if asked.groups.shape[-1] < self.groups:
             asked = self._with_all_groups(asked)
-        residual = select(s > asked.threshold, 1.0 - alpha, select(s < asked.threshold, -alpha, 0.0 * alpha))
+        residual = where(s > asked.threshold, 1.0 - alpha, where(s < asked.threshold, -alpha, 0.0 * alpha))
         # A burst: rounds that were open at the ask, and told since. A single late round is none.
         burst = clamp_max(state.told - asked.told, asked.open_rounds)
         return CalibrationState(
@@ -223,14 +224,14 @@ class Calibration(ReprMixin):
             if self._has_position:
                 position = self.correction.inverse(z, asked.told, alpha, asked.late)
                 if isinstance(self.base, Mixture):
-                    position = select(free, state.counts.excess(alpha)[..., 0], position)
+                    position = where(free, state.counts.excess(alpha)[..., 0], position)
             lowest, highest = clamp_max(old.lowest, position), clamp_min(old.highest, position)
             return old._replace(lowest=lowest, highest=highest, late=late)
         # The potential grows by r·(correction now), which is r·(correction at the ask) plus the change in between.
         now = asked.shift
         if not (asked.told is state.told and isinstance(asked.late, np.generic) and asked.late == 1.0):
             now = self.correction(state.counts, asked.groups, alpha, xp.ones_like(asked.late))
-        ask, base_loss = select(free, 0.0 * z, asked.shift), select(free, 0.0 * z, pinball(z, alpha))
+        ask, base_loss = where(free, 0.0 * z, asked.shift), where(free, 0.0 * z, pinball(z, alpha))
         loss = base_loss + clamp_min(residual * (now - ask), 0.0)
         active = count_active(asked.groups)
         squares = residual**2 * active / clamp_min(state.counts.most_active, active)
@@ -277,6 +278,6 @@ class Calibration(ReprMixin):
             return nested_bound(alone) if self.nested else alone
         if type(self.correction) is not Correction:
             return group_bound(self.correction, state.counts, state.evidence, state.miss_rate)
-        if isinstance(self.base, Tracker) and self.base.step > 0.0:
+        if isinstance(self.base, QuantileTracker) and self.base.step > 0.0:
             return tracker_bound(self.base, state.base, state.evidence)
         raise InputError("correction", "none, so nothing controls the coverage", "Use Sinh or Linear")

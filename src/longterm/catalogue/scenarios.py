@@ -24,9 +24,18 @@ from longterm._base.display import ReprMixin
 from longterm.data import Labelled, load, load_elec2, load_mapped, load_table
 from longterm.data.encoder import Missing
 from longterm.errors import InputError, did_you_mean
-from longterm.problems import Affine, Ball, Box, L2Budget, Linear, Simplex, SquaredDistance, VaryingAffine, streams
+from longterm.problems import streams
 from longterm.problems.benchmarks import Benchmark, EveryRound, InExpectation, OnAverage
+from longterm.problems.constraints import Affine, L2Budget, VaryingAffine
+from longterm.problems.losses import Linear, SquaredDistance
+from longterm.problems.named import adversarial
 from longterm.problems.named.network import SMALL_NETWORK
+from longterm.problems.named.servers import mean_of_arrivals, speeds_of_servers
+from longterm.problems.sets import Ball, Box, Simplex
+from longterm.problems.streams.costs import SwitchingConstraints
+from longterm.problems.streams.points import NoisyPermutations, PairwiseSigns
+from longterm.problems.streams.resources import DriftingCosts, EdgeLatencies, JobsAndPrices
+from longterm.problems.streams.turning import TurningHalfPlane, TurningTargets
 
 PRICE_UNIT = 10.0
 """ELEC2's prices are in [0, 1] with a median below 0.05. This factor brings them near the devices' utilities."""
@@ -103,7 +112,7 @@ def _split_names(names: str) -> list[str]:
 def covariance(size: int = 8, floor: float = 0.1, unit_diagonal: bool = True, decay: float = 0.9) -> Scenario:
     """Return correlation matrices with λ_min ≥ floor, estimated from pairs measured at different times."""
     problem = problems.covariance(size, floor, unit_diagonal=unit_diagonal)
-    return Scenario(problem, streams.PairwiseSigns(size, decay), facts={"size": size, "floor": floor})
+    return Scenario(problem, PairwiseSigns(size, decay), facts={"size": size, "floor": floor})
 
 
 def consensus(agents: int = 5, spread: float = 0.2) -> Scenario:
@@ -136,14 +145,14 @@ def noisy_doubly_stochastic(size: int = 8, noise: float = 0.5, hidden: float = 0
     >>> best.x.shape, bool(best.relative_gap.max() < 1e-12)
     ((2, 2, 9), True)
     """
-    problem, stream = problems.noisy_doubly_stochastic(size, noise), streams.NoisyPermutations(size, noise, hidden)
+    problem, stream = problems.noisy_doubly_stochastic(size, noise), NoisyPermutations(size, noise, hidden)
     return Scenario(problem, stream, facts={"size": size, "noise": noise})
 
 
 def online_linear_program(rounds: int = 5000, instance: int = 0, dimension: int = 2, constraints: int = 3) -> Scenario:
     """Return Yu and Neely's online linear program with drifting costs."""
     problem = problems.online_linear_program(rounds, instance=instance, dimension=dimension, constraints=constraints)
-    return Scenario(problem, streams.DriftingCosts(dimension, rounds), rounds, {"instance": instance})
+    return Scenario(problem, DriftingCosts(dimension, rounds), rounds, {"instance": instance})
 
 
 def power_allocation(devices: int = 5) -> Scenario:
@@ -155,7 +164,7 @@ def power_allocation(devices: int = 5) -> Scenario:
 
 def routing() -> Scenario:
     """Return the flow of two demands over nine edges with changing latencies and long-term capacities."""
-    problem, stream = problems.routing(SMALL_NETWORK), streams.EdgeLatencies(SMALL_NETWORK.incidence)
+    problem, stream = problems.routing(SMALL_NETWORK), EdgeLatencies(SMALL_NETWORK.incidence)
     return Scenario(problem, stream, facts={"edges": len(SMALL_NETWORK.capacities)})
 
 
@@ -214,8 +223,8 @@ def switching_constraints(
     benchmark: Literal["every round", "on average"] = "every round",
 ) -> Scenario:
     """Return an adversary that switches the constraint and pushes across the current one."""
-    pool = problems.random_half_spaces(dimension, constraints, instance=instance)
-    problem, stream = problems.switching_constraints(pool), streams.SwitchingConstraints(pool)
+    pool = adversarial.random_half_spaces(dimension, constraints, instance=instance)
+    problem, stream = adversarial.switching_constraints(pool), SwitchingConstraints(pool)
     return Scenario(problem, stream, facts={"benchmark": benchmark}, benchmark=_find_benchmark(benchmark, OF_ROUNDS))
 
 
@@ -224,15 +233,15 @@ def job_scheduling(
 ) -> Scenario:
     """Return servers that must complete random jobs on average, at prices that follow the time of day."""
     problem = problems.job_scheduling(servers)
-    stream = streams.JobsAndPrices(problems.speeds_of_servers(servers))
-    known = {**OF_ROUNDS, "in expectation": InExpectation(problems.mean_of_arrivals(servers))}
+    stream = JobsAndPrices(speeds_of_servers(servers))
+    known = {**OF_ROUNDS, "in expectation": InExpectation(mean_of_arrivals(servers))}
     return Scenario(problem, stream, facts={"benchmark": benchmark}, benchmark=_find_benchmark(benchmark, known))
 
 
 def turning_half_plane(turns: float = 2.0, limit: float = 0.3, rounds: int = 4096, noise: float = 0.3) -> Scenario:
     """Return a half-plane that rotates in the disc, with costs that push across its edge."""
     problem = problems.Problem(Ball(2), Linear(2), VaryingAffine(2, 1, 1.0, limit), name="a half-plane that turns")
-    stream = streams.TurningHalfPlane(turns, limit, rounds, noise)
+    stream = TurningHalfPlane(turns, limit, rounds, noise)
     return Scenario(problem, stream, rounds, {"turns": turns}, path=2 * np.pi * turns * limit)
 
 
@@ -241,7 +250,7 @@ def drifting_targets(dimension: int = 5, turns: float = 3.0, budget: float = 0.5
     unit_ball = Ball(dimension, radius=1.0)
     loss = SquaredDistance(dimension, targets=Ball(dimension, radius=1.3))
     problem = problems.Problem(unit_ball, loss, L2Budget(dimension, budget=budget), name="targets that go round")
-    stream = streams.TurningTargets(dimension, turns, rounds)
+    stream = TurningTargets(dimension, turns, rounds)
     return Scenario(problem, stream, rounds, {"turns": turns}, path=2 * np.pi * turns * budget)
 
 

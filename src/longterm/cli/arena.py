@@ -13,10 +13,10 @@ from longterm.cli.backend import BackendOptions
 from longterm.cli.options import NameList, OptionalInt
 from longterm.cli.output import terminal_width
 from longterm.lab.arena import Preference, arena_of, league, run_arena
-from longterm.lab.arena.execute import with_learners
+from longterm.lab.arena.arena_spec import ROUNDS, SEQUENCES, League
 from longterm.lab.arena.league import Violation
-from longterm.lab.arena.spec import ROUNDS, SEQUENCES, League
-from longterm.lab.arena.tables import league_text, write_tables
+from longterm.lab.arena.league_tables import league_text, write_tables
+from longterm.lab.arena.matches import with_learners
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class ArenaCommand:
         write_tables(result, standings, preference, self.out)
         sys.stdout.write(f"{league_text(result, standings, preference, terminal_width())}tables   {self.out}\n")
         if self.report:
-            from longterm.lab.report.arena import write_arena_page
+            from longterm.lab.report.arena_page import write_arena_page
 
             page = write_arena_page(result, standings, preference, self.out / "arena.html")
             sys.stdout.write(f"report   {page}\n")

@@ -9,7 +9,9 @@ from typing import Literal
 import tyro
 
 from longterm.cli.options import NameList
-from longterm.data import DATA_SETS, cache_folder, fetch, find, path
+from longterm.data import fetch, find
+from longterm.data.locations import cache_folder, path
+from longterm.data.registry import DATA_SETS
 from longterm.errors import InputError
 
 

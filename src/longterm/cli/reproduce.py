@@ -12,7 +12,7 @@ from longterm.cli.backend import BackendOptions
 from longterm.cli.options import NameList, OptionalFloat, OptionalInt
 from longterm.cli.output import run_and_print, write_report
 from longterm.errors import InputError, did_you_mean
-from longterm.lab.experiments.paper import BETA, OF_THE_PAPER, WITH_A_BUDGET, Options, paper_spec
+from longterm.lab.experiments.paper_experiments import BETA, OF_THE_PAPER, WITH_A_BUDGET, Options, paper_spec
 from longterm.lab.experiments.spec import slug
 from longterm.play.engines.selection import EngineChoice
 

@@ -12,9 +12,9 @@ from longterm.cli.backend import BackendOptions
 from longterm.cli.options import IntList, NameList, OptionalFile, OptionalFolder, OptionalInt, OptionalStr
 from longterm.cli.output import run_and_print, write_report
 from longterm.errors import InputError
-from longterm.lab import ExperimentSpec, parse_learner, parse_problem, read_spec
+from longterm.lab import ExperimentSpec, read_spec
 from longterm.lab.experiments.spec import validate_sequences
-from longterm.lab.experiments.spec_tables import add_learners
+from longterm.lab.experiments.spec_tables import add_learners, parse_learner, parse_problem
 from longterm.play.engines.selection import EngineChoice
 
 

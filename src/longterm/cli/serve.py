@@ -8,7 +8,7 @@ from pathlib import Path
 import tyro
 
 from longterm.errors import InputError
-from longterm.server.run import serve, serve_demo
+from longterm.server.launch import serve, serve_demo
 
 
 @dataclass(frozen=True)

@@ -21,11 +21,12 @@ from numpy.typing import NDArray
 from longterm._base import validate
 from longterm._base.arrays import Array
 from longterm._base.display import ReprMixin
+from longterm._base.selection import maximum, where
 from longterm.errors import InputError
-from longterm.money.prices import entropic_step, maximum, where
+from longterm.money.prices import entropic_step
 
 
-class DualState(NamedTuple):
+class MultiplierState(NamedTuple):
     """Multipliers and their history, one entry per constraint.
 
     Attributes
@@ -76,7 +77,7 @@ class Rule(ReprMixin):
             validate.validate_fields(self, checks[name], name)
 
     @abstractmethod
-    def move(self, state: DualState, violations: Array, before: Array, after: Array) -> tuple[Array, History]:
+    def move(self, state: MultiplierState, violations: Array, before: Array, after: Array) -> tuple[Array, History]:
         """Return λ before its projection, given the running means before and after these violations."""
 
 
@@ -96,7 +97,7 @@ class ProportionalIntegral(Rule):
     gain: float = 0.0
     smoothing: float = 0.0
 
-    def move(self, state: DualState, violations: Array, before: Array, after: Array) -> tuple[Array, History]:
+    def move(self, state: MultiplierState, violations: Array, before: Array, after: Array) -> tuple[Array, History]:
         return state.multiplier + self.step * (violations + self.gain * (after - before)), state[4:]
 
 
@@ -124,7 +125,7 @@ class Entropic(Rule):
     start: float = 0.01
     takes_equalities: ClassVar[bool] = False
 
-    def move(self, state: DualState, violations: Array, before: Array, after: Array) -> tuple[Array, History]:
+    def move(self, state: MultiplierState, violations: Array, before: Array, after: Array) -> tuple[Array, History]:
         return entropic_step(state.multiplier, self.step * violations, 0.0 * violations + self.start), state[4:]
 
 
@@ -141,7 +142,7 @@ class Regularised(Rule):
     theta_0: float
     beta: float = 2 / 3
 
-    def move(self, state: DualState, violations: Array, before: Array, after: Array) -> tuple[Array, History]:
+    def move(self, state: MultiplierState, violations: Array, before: Array, after: Array) -> tuple[Array, History]:
         t = state.visits + 1.0
         theta = self.theta_0 / t**self.beta
         return state.multiplier + (violations - theta * state.multiplier) / (theta * (t + 1.0)), state[4:]
@@ -163,7 +164,7 @@ class Adaptive(Rule):
 
     first_step: ClassVar[float] = 0.001
 
-    def move(self, state: DualState, violations: Array, before: Array, after: Array) -> tuple[Array, History]:
+    def move(self, state: MultiplierState, violations: Array, before: Array, after: Array) -> tuple[Array, History]:
         _, floor, _, _, size, step, flips, age, longest = state
         size, age = maximum(size, abs(violations)), age + 1.0
         flipped = before * after < 0.0
@@ -178,17 +179,17 @@ class Adaptive(Rule):
 _GROWTH, _DECAY, _GAIN, _LARGEST_STEP, _ROUNDING, _TINY = 0.02, 0.75, 10.0, 1e4, 1e-3, 1e-30
 
 
-def init(zeros: Array, rule: Rule, equality: Array = False) -> DualState:
+def init(zeros: Array, rule: Rule, equality: Array = False) -> MultiplierState:
     """Return the state before the first update, for constraints in the shape, library and dtype of `zeros`.
 
     Entries of `equality` are True for constraints g = 0 and False for g ≤ 0.
     """
-    blank = DualState(*(zeros + 0.0 for _ in DualState._fields))
+    blank = MultiplierState(*(zeros + 0.0 for _ in MultiplierState._fields))
     floor = where(equality, zeros - math.inf, zeros)
     return blank._replace(multiplier=zeros + rule.start, floor=floor, step=zeros + rule.first_step)
 
 
-def update(rule: Rule, state: DualState, violations: Array) -> DualState:
+def update(rule: Rule, state: MultiplierState, violations: Array) -> MultiplierState:
     """Return the state after violations (m,).
 
     Entries are independent, so Python floats do as well as arrays: one constraint at a time.
@@ -196,7 +197,7 @@ def update(rule: Rule, state: DualState, violations: Array) -> DualState:
     before = where(state.visits == 0.0, violations, state.estimate)
     after = before + (1.0 - rule.smoothing) * (violations - before)
     moved, history = rule.move(state, violations, before, after)
-    return DualState(maximum(moved, state.floor), state.floor, after, state.visits + 1.0, *history)
+    return MultiplierState(maximum(moved, state.floor), state.floor, after, state.visits + 1.0, *history)
 
 
 def constraint_kinds(constraints: int, rule: Rule, equality: Any) -> NDArray[np.bool_]:

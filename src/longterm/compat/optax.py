@@ -17,7 +17,7 @@ except ImportError as error:
     raise missing_extra("longterm.compat.optax needs JAX", "optax") from error
 
 
-class Multipliers(NamedTuple):
+class OptaxMultipliers(NamedTuple):
     """The functions of `multipliers`, to be used under `jax.jit`.
 
     Attributes
@@ -31,20 +31,20 @@ class Multipliers(NamedTuple):
         not checked to be finite: a NaN stays in the multiplier.
     """
 
-    init: Callable[..., rules.DualState]
+    init: Callable[..., rules.MultiplierState]
     penalty: Callable[..., jax.Array]
-    update: Callable[..., rules.DualState]
+    update: Callable[..., rules.MultiplierState]
 
 
 def multipliers(
     constraints: int, rule: rules.Rule | None = None, *, equality: bool | Sequence[bool] = False
-) -> Multipliers:
+) -> OptaxMultipliers:
     """Return functions for the multipliers of a training loop.
 
     Parameters
     ----------
     constraints, rule, equality
-        As for `longterm.compat.torch.Multipliers`.
+        As for `longterm.compat.torch.TorchMultipliers`.
 
     Examples
     --------
@@ -66,25 +66,25 @@ def multipliers(
     chosen: rules.Rule = rules.Adaptive() if rule is None else rule
     kinds = rules.constraint_kinds(constraints, chosen, equality)
 
-    def init(dtype: Any = None) -> rules.DualState:
+    def init(dtype: Any = None) -> rules.MultiplierState:
         zeros = jnp.zeros(constraints, dtype=dtype)
         if zeros.dtype not in (jnp.float32, jnp.float64):
             raise rules.precision_error(zeros.dtype)
         return rules.init(zeros, chosen, jnp.asarray(kinds))
 
-    def penalty(state: rules.DualState, violations: jax.Array, indices: Any = None) -> jax.Array:
+    def penalty(state: rules.MultiplierState, violations: jax.Array, indices: Any = None) -> jax.Array:
         values = state.multiplier if indices is None else state.multiplier[indices]
         _require_violations(violations, values.shape)
         return jnp.sum(jax.lax.stop_gradient(values) * violations)
 
-    def update(violations: jax.Array, state: rules.DualState, indices: Any = None) -> rules.DualState:
+    def update(violations: jax.Array, state: rules.MultiplierState, indices: Any = None) -> rules.MultiplierState:
         where = slice(None) if indices is None else indices
-        part = rules.DualState(*(values[where] for values in state))
+        part = rules.MultiplierState(*(values[where] for values in state))
         _require_violations(violations, part.multiplier.shape)
         new = rules.update(chosen, part, violations.astype(part.multiplier.dtype))
-        return rules.DualState(*(old.at[where].set(one) for old, one in zip(state, new, strict=True)))
+        return rules.MultiplierState(*(old.at[where].set(one) for old, one in zip(state, new, strict=True)))
 
-    return Multipliers(init, penalty, update)
+    return OptaxMultipliers(init, penalty, update)
 
 
 def _require_violations(violations: Any, shape: tuple[int, ...]) -> None:

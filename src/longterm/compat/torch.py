@@ -19,7 +19,7 @@ _FEW = 8
 _DTYPES = (torch.float32, torch.float64)
 
 
-class Multipliers(torch.nn.Module):  # type: ignore[misc]
+class TorchMultipliers(torch.nn.Module):  # type: ignore[misc]
     """Lagrange multipliers as a module: add `penalty` to the loss, and call `update` after the optimiser's step.
 
     Parameters
@@ -36,7 +36,7 @@ class Multipliers(torch.nn.Module):  # type: ignore[misc]
     Attributes
     ----------
     state : buffer (m, 9)
-        The fields of `DualState`, one row per constraint.
+        The fields of `MultiplierState`, one row per constraint.
     values : tensor (m,)
         A copy of the multipliers λ, the first column of the state.
 
@@ -45,9 +45,9 @@ class Multipliers(torch.nn.Module):  # type: ignore[misc]
     Minimise (x − 2)² subject to x ≤ 1. The multiplier is 2.
 
     >>> import torch
-    >>> from longterm.compat.torch import Multipliers
+    >>> from longterm.compat.torch import TorchMultipliers
     >>> x = torch.zeros(1, requires_grad=True)
-    >>> optimiser, multipliers = torch.optim.SGD([x], lr=0.05), Multipliers(1)
+    >>> optimiser, multipliers = torch.optim.SGD([x], lr=0.05), TorchMultipliers(1)
     >>> for _ in range(2000):
     ...     violations = x - 1
     ...     loss = ((x - 2) ** 2).sum() + multipliers.penalty(violations)
@@ -117,9 +117,9 @@ class Multipliers(torch.nn.Module):  # type: ignore[misc]
             if not all(map(math.isfinite, given)):
                 raise NonFiniteError("violations", f"{given!r} holds NaN or an infinity", "Check this minibatch")
             rows = zip(state.tolist(), given, strict=True)
-            state.numpy()[:] = [rules.update(self.rule, rules.DualState(*row), g) for row, g in rows]
+            state.numpy()[:] = [rules.update(self.rule, rules.MultiplierState(*row), g) for row, g in rows]
         else:
-            old = rules.DualState(*state.unbind(dim=1))
+            old = rules.MultiplierState(*state.unbind(dim=1))
             state.copy_(torch.stack(rules.update(self.rule, old, violations.detach().to(state.dtype)), dim=1))
         if indices is not None:
             self.state[indices] = state

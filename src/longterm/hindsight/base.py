@@ -13,7 +13,10 @@ from longterm._base import validate
 from longterm._base.arrays import FloatArray
 from longterm.errors import InputError, StreamEndedError
 from longterm.play.engines.trace import SeedsPlayed
-from longterm.problems import Benchmark, Block, Problem, Stream
+from longterm.problems import Problem
+from longterm.problems.benchmarks import Benchmark
+from longterm.problems.streams import Stream
+from longterm.problems.streams.base import Block
 
 FEASIBILITY = 1e-9
 """A point counts as feasible if it violates no constraint by more than this share of D."""
@@ -77,7 +80,7 @@ class Solution(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Request:
+class HindsightRequest:
     """The validated arguments of `best`."""
 
     problem: Problem

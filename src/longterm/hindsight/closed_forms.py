@@ -21,15 +21,19 @@ import numpy as np
 
 from longterm._base.arrays import FloatArray
 from longterm.errors import InputError, LongtermError
-from longterm.hindsight.base import Hindsight, Request, Solution, is_feasible, require_rounds, total_loss
-from longterm.hindsight.certificates import certified_gap
-from longterm.problems import Affine, Block, Linear, Problem, Set, SquaredDistance
+from longterm.hindsight.base import Hindsight, HindsightRequest, Solution, is_feasible, require_rounds, total_loss
+from longterm.hindsight.gaps import certified_gap
+from longterm.problems import Problem
+from longterm.problems.constraints import Affine
+from longterm.problems.losses import Linear, SquaredDistance
+from longterm.problems.sets import Set
+from longterm.problems.streams.base import Block
 
 TOLERANCE = 1e-10
 """HiGHS's feasibility tolerance, the smallest that it accepts."""
 
 
-def solve_by_minimiser(request: Request) -> Hindsight | None:
+def solve_by_minimiser(request: HindsightRequest) -> Hindsight | None:
     """Return the result of the problem's minimiser, if it is feasible and certified."""
     problem = request.problem
     minimiser = problem.minimiser
@@ -47,7 +51,7 @@ def solve_by_minimiser(request: Request) -> Hindsight | None:
     return request.solve_each(solve, "the problem's own minimiser")
 
 
-def solve_by_mean_target(request: Request) -> Hindsight | None:
+def solve_by_mean_target(request: HindsightRequest) -> Hindsight | None:
     """Return the projection of the mean target, for squared distances and a fixed g."""
     problem, wanted = request.problem, request.rounds
     if not isinstance(problem.loss, SquaredDistance) or problem.constraint.parameters:
@@ -64,7 +68,7 @@ def solve_by_mean_target(request: Request) -> Hindsight | None:
     return Hindsight(wanted, x, loss, gap, request.seeds, solver)
 
 
-def _means_and_squares(request: Request) -> tuple[FloatArray, FloatArray]:
+def _means_and_squares(request: HindsightRequest) -> tuple[FloatArray, FloatArray]:
     """Return ȳ_t and Σ_{s≤t} ‖y_s‖² at the requested rounds, in one pass over the stream."""
     wanted = request.rounds
     means, squares, done = [], [], 0
@@ -81,7 +85,7 @@ def _means_and_squares(request: Request) -> tuple[FloatArray, FloatArray]:
     return np.concatenate(means), np.concatenate(squares)
 
 
-def solve_by_polyhedron(request: Request) -> Hindsight | None:
+def solve_by_polyhedron(request: HindsightRequest) -> Hindsight | None:
     """Solve a linear program, or project the mean target, if the comparator set is a polyhedron."""
     problem, benchmark = request.problem, request.benchmark
     linear, squared = isinstance(problem.loss, Linear), isinstance(problem.loss, SquaredDistance)
@@ -97,7 +101,7 @@ def solve_by_polyhedron(request: Request) -> Hindsight | None:
     return request.solve_each(solve, "a linear program" if linear else "the projection of the mean target")
 
 
-def _solve_linear(request: Request, block: Block, allowed: Affine) -> Solution:
+def _solve_linear(request: HindsightRequest, block: Block, allowed: Affine) -> Solution:
     B, total = request.problem.enclosing_set, block.loss[0].sum(axis=0)
     size = max(float(np.linalg.norm(total)), 1e-300)
     x, multipliers = minimise_linear(total / size, allowed, B)
@@ -110,7 +114,7 @@ def _solve_linear(request: Request, block: Block, allowed: Affine) -> Solution:
     return Solution(x, float(total @ x), gap)
 
 
-def infeasible(request: Request, rounds: int) -> InputError:
+def infeasible(request: HindsightRequest, rounds: int) -> InputError:
     """Return the error for an empty comparator set."""
     if not request.problem.constraint.parameters:
         what = f"no decision of {request.problem.name!r} with g ≤ 0 was found"

@@ -13,15 +13,17 @@ from longterm._base import validate
 from longterm._base.arrays import FloatArray
 from longterm._base.progress import Progress, reporter
 from longterm.errors import InputError, LongtermError
-from longterm.hindsight.base import Hindsight, Request, Solution, increasing_rounds, is_feasible
+from longterm.hindsight.base import Hindsight, HindsightRequest, Solution, increasing_rounds, is_feasible
 from longterm.hindsight.closed_forms import infeasible, solve_by_mean_target, solve_by_minimiser, solve_by_polyhedron
 from longterm.hindsight.cvxpy_statements import can_state, solve_by_cvxpy
-from longterm.hindsight.logistic import solve_by_newton
+from longterm.hindsight.logistic_rows import solve_by_newton
 from longterm.hindsight.moving import solve_moving
 from longterm.hindsight.numerical import solve_numerically
 from longterm.play import Comparison, Trace
-from longterm.problems import Benchmark, Block, EveryRound, Problem, Seeds, Stream
-from longterm.problems.streams.base import validate_seeds
+from longterm.problems import EveryRound, Problem
+from longterm.problems.benchmarks import Benchmark
+from longterm.problems.streams import Stream
+from longterm.problems.streams.base import Block, Seeds, validate_seeds
 
 Method = Literal["auto", "numerical", "cvxpy"]
 """The solver: selected automatically, or by name to check the others."""
@@ -75,7 +77,8 @@ def best(
     --------
     >>> import numpy as np
     >>> from longterm import hindsight
-    >>> from longterm.problems import Replay, two_dimensional
+    >>> from longterm.problems import two_dimensional
+    >>> from longterm.problems.streams import Replay
     >>> stream = Replay([np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])])
     >>> found = hindsight.best(two_dimensional(), stream, [3])
     >>> found.x, found.loss.round(4), found.solver
@@ -84,7 +87,9 @@ def best(
     A custom loss and constraint:
 
     >>> from longterm import Problem
-    >>> from longterm.problems import Box, CustomConstraint, CustomLoss
+    >>> from longterm.problems.constraints import CustomConstraint
+    >>> from longterm.problems.losses import CustomLoss
+    >>> from longterm.problems.sets import Box
     >>> cosh = CustomLoss(2, lambda x: np.cosh(x - 1).sum(-1), lambda x: np.sinh(x - 1), 10.0, 10.0)
     >>> disc = CustomConstraint(2, lambda x: (x * x).sum(-1) - 0.5, lambda x: 2 * x, 4.0, 2.0)
     >>> found = hindsight.best(Problem(Box.cube(2, -1.0, 1.0), cosh, disc), Replay([], rounds=9), [9])
@@ -110,7 +115,7 @@ def best(
     problem.require_feasible()
     length = None if path is None else validate.non_negative_scalar("path", path)
     with reporter(progress, f"hindsight, {problem.name}") as report:
-        request = Request(problem, stream, wanted, seeds, benchmark or EveryRound(), target, report)
+        request = HindsightRequest(problem, stream, wanted, seeds, benchmark or EveryRound(), target, report)
         if length:
             return solve_moving(request, length)
         for solver in METHODS[method]:
@@ -140,14 +145,14 @@ def _arguments_of_run(
     return trace.problem, drawn, trace.rounds if rounds is None else rounds, trace.seeds if seeds is None else seeds
 
 
-def _solve_numerically(request: Request) -> Hindsight | None:
+def _solve_numerically(request: HindsightRequest) -> Hindsight | None:
     def solve(block: Block, before: Solution | None) -> Solution | None:
         return _numerical_solution(request, _fixed(request, block), block, None if before is None else before.x)
 
     return request.solve_each(solve, "numerical")
 
 
-def _solve_by_cvxpy_if_small(request: Request) -> Hindsight | None:
+def _solve_by_cvxpy_if_small(request: HindsightRequest) -> Hindsight | None:
     """Return CVXPY's result, polished by the numerical solver if its certificate is loose. None if not applicable."""
 
     def solve(block: Block, before: Solution | None) -> Solution | None:
@@ -166,11 +171,11 @@ def _solve_by_cvxpy_if_small(request: Request) -> Hindsight | None:
     return request.solve_each(solve, "CVXPY")
 
 
-def _solve_by_cvxpy(request: Request) -> Hindsight | None:
+def _solve_by_cvxpy(request: HindsightRequest) -> Hindsight | None:
     return request.solve_each(lambda block, _: solve_by_cvxpy(_fixed(request, block), block), "CVXPY")
 
 
-def _fixed(request: Request, block: Block) -> Problem:
+def _fixed(request: HindsightRequest, block: Block) -> Problem:
     """Return the problem with the benchmark's fixed constraint after these rounds."""
     problem = request.problem
     if not problem.constraint.parameters:
@@ -179,14 +184,14 @@ def _fixed(request: Request, block: Block) -> Problem:
     return replace(problem, constraint=allowed, minimiser=None)
 
 
-def _numerical_solution(request: Request, fixed: Problem, block: Block, start: FloatArray | None) -> Solution:
+def _numerical_solution(request: HindsightRequest, fixed: Problem, block: Block, start: FloatArray | None) -> Solution:
     solution = solve_numerically(fixed, block, start, request.relative_gap)
     if solution is None:
         raise infeasible(request, block.rounds)
     return solution
 
 
-METHODS: dict[str, tuple[Callable[[Request], Hindsight | None], ...]] = {
+METHODS: dict[str, tuple[Callable[[HindsightRequest], Hindsight | None], ...]] = {
     "auto": (
         solve_by_minimiser,
         solve_by_mean_target,

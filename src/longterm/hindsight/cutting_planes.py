@@ -13,7 +13,8 @@ import numpy as np
 from longterm._base.arrays import FloatArray
 from longterm.errors import InputError
 from longterm.hindsight.search import Search
-from longterm.problems import Polyhedron, Set
+from longterm.problems.projections.polyhedron import Polyhedron
+from longterm.problems.sets import Set
 
 MAX_PLANES = 300
 """The maximum number of steps."""

@@ -20,31 +20,13 @@ from numpy.typing import NDArray
 
 from longterm.errors import InputError, LongtermError, import_optional
 from longterm.hindsight.base import Solution, total_loss
-from longterm.hindsight.certificates import certified_gap
-from longterm.problems import (
-    Absolute,
-    Ball,
-    Block,
-    Box,
-    Constraint,
-    ElasticNetBudget,
-    Hinge,
-    L2Budget,
-    LeastSquares,
-    Linear,
-    Logistic,
-    Loss,
-    Maximum,
-    PositiveSemidefinite,
-    PricedUtility,
-    Problem,
-    Product,
-    RowStochastic,
-    Set,
-    Simplex,
-    SquaredDistance,
-    Stack,
-)
+from longterm.hindsight.gaps import certified_gap
+from longterm.problems import Problem
+from longterm.problems.constraints import Constraint, ElasticNetBudget, L2Budget, Maximum, PositiveSemidefinite, Stack
+from longterm.problems.losses import Absolute, Hinge, LeastSquares, Linear, Logistic, Loss, SquaredDistance
+from longterm.problems.losses.priced_utility import PricedUtility
+from longterm.problems.sets import Ball, Box, Product, RowStochastic, Set, Simplex
+from longterm.problems.streams.base import Block
 
 
 def import_cvxpy() -> Any:

@@ -21,9 +21,13 @@ import numpy as np
 
 from longterm._base.arrays import FloatArray
 from longterm.errors import InputError, LongtermError
-from longterm.hindsight.base import FEASIBILITY, Hindsight, Request, Solution, rounds_of
+from longterm.hindsight.base import FEASIBILITY, Hindsight, HindsightRequest, Solution, rounds_of
 from longterm.hindsight.cvxpy_statements import import_cvxpy, is_solved, state_constraint, state_loss, state_set
-from longterm.problems import Ball, Block, Box, Linear, Problem, SquaredDistance, VaryingAffine
+from longterm.problems import Problem
+from longterm.problems.constraints import VaryingAffine
+from longterm.problems.losses import Linear, SquaredDistance
+from longterm.problems.sets import Ball, Box
+from longterm.problems.streams.base import Block
 
 MARGIN, PATH_MARGIN = 1e-9, 5e-8
 """Constraints are tightened by these shares of D and P, so that the solver's rounding violates nothing."""
@@ -57,7 +61,7 @@ class MovingHindsight(Hindsight):
     points: tuple[tuple[FloatArray, ...], ...] = field(default=(), repr=False)
 
 
-def solve_moving(request: Request, path: float) -> MovingHindsight:
+def solve_moving(request: HindsightRequest, path: float) -> MovingHindsight:
     """Return the best paths of at most this length at the requested rounds."""
     columns: list[list[Solution]] = []
     paths: list[tuple[FloatArray, ...]] = []

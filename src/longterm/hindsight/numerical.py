@@ -18,7 +18,8 @@ from longterm.hindsight.base import Solution
 from longterm.hindsight.cutting_planes import run_cutting_planes
 from longterm.hindsight.search import Search
 from longterm.hindsight.smooth_steps import run_projected_gradients, run_slsqp
-from longterm.problems import Block, Problem
+from longterm.problems import Problem
+from longterm.problems.streams.base import Block
 
 
 def solve_numerically(problem: Problem, block: Block, start: FloatArray | None, relative_gap: float) -> Solution | None:

@@ -19,9 +19,9 @@ from longterm._base import validate
 from longterm._base.arrays import FloatArray
 from longterm._base.progress import Progress, reporter
 from longterm.errors import InputError
-from longterm.hindsight.logistic import DrawnRows, LabelledRows
+from longterm.hindsight.logistic_rows import DrawnRows, LabelledRows
 from longterm.hindsight.proximal_newton import ElasticNetBall, Minimum, minimise
-from longterm.problems import ElasticNetBudget
+from longterm.problems.constraints import ElasticNetBudget
 
 FIRST_BUDGET = 2.0**-10
 BUDGET_RANGE = 2.0**40

@@ -32,8 +32,9 @@ from numpy.typing import NDArray
 
 from longterm._base.arrays import FloatArray
 from longterm.errors import LongtermError
-from longterm.hindsight.certificates import elastic_net_gap, support_multiplier, support_of_elastic_net
-from longterm.problems import ElasticNetBudget, project_onto_elastic_net
+from longterm.hindsight.gaps import elastic_net_gap, support_multiplier, support_of_elastic_net
+from longterm.problems.constraints import ElasticNetBudget
+from longterm.problems.projections.elastic_net import project_onto_elastic_net
 
 MAX_STEPS = 200
 MAX_MODEL_STEPS = 5000

@@ -14,8 +14,10 @@ import numpy as np
 
 from longterm._base.arrays import FloatArray
 from longterm.hindsight.base import FEASIBILITY, Solution, total_loss
-from longterm.hindsight.certificates import certified_gap
-from longterm.problems import Block, Problem, Set
+from longterm.hindsight.gaps import certified_gap
+from longterm.problems import Problem
+from longterm.problems.sets import Set
+from longterm.problems.streams.base import Block
 
 PLANES_PER_COORDINATE = 6
 """The number of planes kept for each coordinate, besides those of the latest bound."""

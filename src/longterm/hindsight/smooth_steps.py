@@ -9,7 +9,7 @@ import numpy as np
 
 from longterm._base.arrays import FloatArray
 from longterm.hindsight.search import Search
-from longterm.problems import Ball, Product, Set
+from longterm.problems.sets import Ball, Product, Set
 
 MAX_GRADIENT_STEPS = 400
 SHORTEST_STEP = 1e-14

@@ -7,18 +7,10 @@ from longterm.learners.cuts.hinted_cuts import HintedCuts
 from longterm.learners.cuts.latest_cut import LatestCut
 from longterm.learners.ftrl.aftrl import AFTRL, AdaptiveAFTRL, MixedAFTRL
 from longterm.learners.ftrl.ftrl import FTRL
-from longterm.learners.ftrl.growing_penalty import GrowingPenalty
-from longterm.learners.ftrl.multiplier import Multiplier
 from longterm.learners.ftrl.penalised_ftrl import AdaptivePenalisedFTRL, MixedPenalisedFTRL, PenalisedFTRL
-from longterm.learners.ftrl.scale_mixture import ScaleMixture
-from longterm.learners.ftrl.scales import GivenScale, OnlineScale, StronglyConvexScale
 from longterm.learners.interface.feedback import Feedback, observe
-from longterm.learners.interface.feedback_check import OnBrokenBound
-from longterm.learners.interface.horizons import MadeForHorizon
 from longterm.learners.interface.learner import Learner, State
-from longterm.learners.interface.needs import Need
-from longterm.learners.optimistic.hints import GivenHints, HintModel, KnownConstraint, LastGradient, NoHint, Seasonal
-from longterm.learners.optimistic.optimistic_aftrl import ForecastScale, OptimisticAFTRL
+from longterm.learners.optimistic.optimistic_aftrl import OptimisticAFTRL
 from longterm.learners.optimistic.optimistic_coco import OptimisticCOCO
 from longterm.learners.optimistic.optimistic_ogd import OptimisticOGD
 from longterm.learners.penalties.coldq import COLDQ
@@ -34,7 +26,6 @@ from longterm.learners.restarts.restarts import Restarted
 from longterm.learners.saddle_point.adagrad_aogd import AdaGradAOGD
 from longterm.learners.saddle_point.aogd import AOGD
 from longterm.learners.saddle_point.diagonal_adagrad_aogd import DiagonalAdaGradAOGD
-from longterm.learners.saddle_point.duals import Duals, OneForTheMaximum, OnePerConstraint
 from longterm.learners.saddle_point.lewa import LEWA
 from longterm.learners.saddle_point.mahdavi_ogd import MahdaviOGD
 from longterm.learners.saddle_point.mirror_prox import MirrorProx
@@ -43,16 +34,12 @@ from longterm.learners.saddle_point.one_projection_sgd import OneProjectionSGD
 from longterm.learners.saddle_point.online_adm import FeasibleOnlineADM, OnlineADM
 from longterm.learners.saddle_point.proximal_aogd import ProximalAOGD
 from longterm.learners.saddle_point.two_point_bandit import TwoPointBandit
-from longterm.learners.surrogates.inner import AdaGradNorm, Inner, StronglyConvexOGD
-from longterm.learners.surrogates.queue_rates import Published, Rates, Sharp
 from longterm.learners.surrogates.sinha_vaze import SinhaVaze
 from longterm.learners.surrogates.yu_lee_lee import YuLeeLee
 from longterm.learners.tightened.decaying_margin_aogd import DecayingMarginAOGD
 from longterm.learners.tightened.mahdavi_no_violation import NoViolationMahdaviOGD
-from longterm.learners.tightened.margins import ConstantMargin, DecayingMargin, Margin
 from longterm.learners.tightened.no_violation_aogd import NoViolationAOGD
 from longterm.learners.tightened.no_violation_mirror_prox import NoViolationMirrorProx
-from longterm.learners.tightened.tightened import Tightened
 from longterm.learners.tracking.ader import Ader
 from longterm.learners.tracking.hedged_restarts import HedgedRestarts
 from longterm.learners.tracking.movement_budget import MovementBudget
@@ -68,52 +55,31 @@ __all__ = [
     "LEWA",
     "RECOO",
     "AdaGradAOGD",
-    "AdaGradNorm",
     "AdaptiveAFTRL",
     "AdaptivePenalisedFTRL",
     "Ader",
-    "ConstantMargin",
-    "DecayingMargin",
     "DecayingMarginAOGD",
     "DiagonalAdaGradAOGD",
     "DoublingRestarts",
     "DriftPlusPenalty",
-    "Duals",
     "FeasibleOnlineADM",
     "Feedback",
-    "ForecastScale",
-    "GivenHints",
-    "GivenScale",
-    "GrowingPenalty",
     "HedgedCuts",
     "HedgedRestarts",
-    "HintModel",
     "HintedCuts",
-    "Inner",
-    "KnownConstraint",
-    "LastGradient",
     "LatestCut",
     "Learner",
-    "MadeForHorizon",
     "MahdaviOGD",
-    "Margin",
     "MirrorProx",
     "MixedAFTRL",
     "MixedPenalisedFTRL",
     "MovementBudget",
-    "Multiplier",
-    "Need",
     "NetworkedSaddlePoint",
-    "NoHint",
     "NoViolationAOGD",
     "NoViolationMahdaviOGD",
     "NoViolationMirrorProx",
-    "OnBrokenBound",
-    "OneForTheMaximum",
-    "OnePerConstraint",
     "OneProjectionSGD",
     "OnlineADM",
-    "OnlineScale",
     "OptimisticAFTRL",
     "OptimisticCOCO",
     "OptimisticOGD",
@@ -123,19 +89,11 @@ __all__ = [
     "ProjectedOGD",
     "ProxPenalty",
     "ProximalAOGD",
-    "Published",
     "QuadraticPenaltyOGD",
-    "Rates",
     "Restarted",
-    "ScaleMixture",
-    "Seasonal",
-    "Sharp",
     "SinhaVaze",
     "State",
     "StronglyAdaptive",
-    "StronglyConvexOGD",
-    "StronglyConvexScale",
-    "Tightened",
     "TrackedPenalty",
     "TwoPointBandit",
     "YuLeeLee",

@@ -6,16 +6,16 @@ FairLinearClassifier                              a classifier with parity betwe
 BudgetWarning                                     the warning of estimators about their budget
 BudgetLinearLearner                               one row at a time, for services; does not import scikit-learn
 EvolvingLinearLearner                             the same with a half-life and new features
-BudgetPath, PathPoint, budgets_for                learners with many budgets on the same rows
+BudgetPath                                        learners with many budgets on the same rows
 compile_all                                       compile all kernels before the first request
 """
 
 from __future__ import annotations
 
-from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from longterm._base.lazy import lazy_names
 from longterm.errors import missing_extra
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from longterm.linear_model.classifier import BudgetLinearClassifier
     from longterm.linear_model.evolving import EvolvingLinearLearner
     from longterm.linear_model.fair import FairLinearClassifier
-    from longterm.linear_model.path import BudgetPath, PathPoint, budgets_for
+    from longterm.linear_model.path import BudgetPath
     from longterm.linear_model.path_estimators import BudgetPathClassifier, BudgetPathRegressor
     from longterm.linear_model.precompile import compile_all
     from longterm.linear_model.regressor import BudgetLinearRegressor
@@ -39,8 +39,6 @@ __all__ = [
     "BudgetWarning",
     "EvolvingLinearLearner",
     "FairLinearClassifier",
-    "PathPoint",
-    "budgets_for",
     "compile_all",
 ]
 
@@ -55,20 +53,13 @@ _MODULES = {
     "BudgetPath": "path",
     "BudgetPathClassifier": "path_estimators",
     "BudgetPathRegressor": "path_estimators",
-    "PathPoint": "path",
-    "budgets_for": "path",
 }
 
 for _requirement in ("numba", "sklearn"):
     if find_spec(_requirement) is None:
         raise missing_extra(f"longterm.linear_model needs {_requirement}", "linear")
 
-
-def __getattr__(name: str) -> Any:
-    """Import a name on first use, because scikit-learn is slow to import."""
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+__getattr__ = lazy_names(__name__, _MODULES)  # scikit-learn is slow to import
 
 
 def __dir__() -> list[str]:

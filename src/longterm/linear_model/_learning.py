@@ -29,8 +29,8 @@ from longterm.linear_model._rows import (
     to_dense,
     to_sparse,
 )
+from longterm.linear_model.kernels.kernel_state import KernelState
 from longterm.linear_model.kernels.losses import values_and_slopes
-from longterm.linear_model.kernels.state import KernelState
 
 NUMBERS_AT_ONCE, ROWS_AT_ONCE = 2**17, 64
 """Rows that are gathered, converted or scaled at once have so many numbers, which fit into a cache, or are so few."""

@@ -16,9 +16,9 @@ from longterm.linear_model._average import Average, DrawnRounds
 from longterm.linear_model._feature_scale import FACTOR_BOUND, LONGEST_ROW, FeatureScale
 from longterm.linear_model._settings import Settings
 from longterm.linear_model._stored import checked_settings
+from longterm.linear_model.kernels.kernel_state import KernelState
 from longterm.linear_model.kernels.layout import Parameters
-from longterm.linear_model.kernels.state import KernelState
-from longterm.problems import project_onto_elastic_net
+from longterm.problems.projections.elastic_net import project_onto_elastic_net
 from longterm.storage.one_thread import OneThread, exclusive
 from longterm.storage.snapshot import Snapshot, read_snapshot, write_snapshot
 

@@ -16,7 +16,9 @@ from longterm._base import validate
 from longterm.errors import InputError
 from longterm.linear_model.kernels.layout import Parameters
 from longterm.linear_model.kernels.losses import CODES, HINGE, HUBER, LOGISTIC, OF_TWO_CLASSES, QUANTILE
-from longterm.problems import Ball, ElasticNetBudget, Hinge, Huber, LeastSquares, Logistic, Loss, Quantile, SquaredHinge
+from longterm.problems.constraints import ElasticNetBudget
+from longterm.problems.losses import Hinge, Huber, LeastSquares, Logistic, Loss, Quantile, SquaredHinge
+from longterm.problems.sets import Ball
 
 RULES = ("a-ftrl", "a-ogd", "penalised-ftrl")
 LEADERS = ("a-ftrl", "penalised-ftrl")

@@ -19,6 +19,7 @@ from longterm.linear_model._average import stretch_length
 from longterm.linear_model._feature_scale import CENTRED_NAMES, FACTOR_BOUND, NAMES
 from longterm.linear_model._settings import Settings
 from longterm.linear_model.kernels.heap import ARITY, bits_for, capacity
+from longterm.linear_model.kernels.kernel_state import KernelState
 from longterm.linear_model.kernels.layout import (
     FIELDS,
     MIXTURE,
@@ -30,7 +31,6 @@ from longterm.linear_model.kernels.layout import (
 )
 from longterm.linear_model.kernels.mixture import inverse_rate, place, set_priors, set_shares
 from longterm.linear_model.kernels.round import PRIOR_POWER, REACH, RESIDUAL_TOLERANCE
-from longterm.linear_model.kernels.state import KernelState
 from longterm.theory.scales import BLOCK_TOLERANCE, LONGEST_BLOCK
 
 CLOSE, TINY = 1e-6, 1e-150

@@ -20,9 +20,9 @@ from longterm._base.arrays import FloatArray
 from longterm.errors import InputError
 from longterm.linear_model._rows import IN_ORDER, NO_NUMBERS, RowBlock
 from longterm.linear_model._settings import LEADERS, Settings
+from longterm.linear_model.kernels.kernel_state import KernelState
 from longterm.linear_model.kernels.layout import FIELDS, MIXTURE_FIELDS
 from longterm.linear_model.kernels.losses import values_and_slopes
-from longterm.linear_model.kernels.state import KernelState
 from longterm.linear_model.streaming import BudgetLinearLearner
 from longterm.storage.one_thread import exclusive
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from longterm.linear_model.kernels.kernel_state import CODES, dense_kernel, sparse_kernel
 from longterm.linear_model.kernels.layout import AFTRL, AOGD, PENALISED_FTRL
 from longterm.linear_model.kernels.losses import evaluation_kernel
 from longterm.linear_model.kernels.moments import dense_moments, sparse_moments
-from longterm.linear_model.kernels.state import CODES, dense_kernel, sparse_kernel
 
 VALUES, INDICES = ("float64", "float32"), ("int32", "int64")
 

@@ -33,7 +33,7 @@ from longterm.linear_model._rows import (
     whole_numbers,
 )
 from longterm.linear_model._settings import LEADERS, Settings
-from longterm.linear_model.kernels.state import KernelState
+from longterm.linear_model.kernels.kernel_state import KernelState
 from longterm.storage.one_thread import OneThread, exclusive
 
 LOG_ODDS = 4.0

@@ -1,4 +1,4 @@
-"""Budgets, and exact sums of money that keep within them.
+"""Budgets: caps, floors and ceilings on what actions cost.
 
 A `Budget` is Σ_t c_t ≤ limit ("at most") or Σ_t c_t ≥ limit ("at least"). Rules work in units in which every budget is
 equally tight. With c ≤ `largest` and T requests, ρ̂_i = limit_i / (T · largest_i) and ρ = min ρ̂_i,
@@ -7,10 +7,6 @@ equally tight. With c ≤ `largest` and T requests, ρ̂_i = limit_i / (T · lar
 
 A `Ceiling` is open-ended: after t requests Σ c ≤ per_request · t + credit, at any time. Money that was not spent can be
 spent later.
-
-A `Ledger` is a compensated sum in float64, whatever the dtype of the prices. Its error is two units in the last place,
-independent of the number of terms. Guards stay four units below a limit unless every addition was exact, so "never
-over" holds for the exact sum. Whole cents and tokens add up exactly and can reach the limit itself.
 """
 
 from __future__ import annotations
@@ -18,18 +14,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from longterm._base import validate
-from longterm._base.arrays import Array, FloatArray
+from longterm._base.arrays import FloatArray
+from longterm._base.exact_sum import GUARD, ExactSum
 from longterm.errors import InputError
-from longterm.money.prices import where
 
-GUARD = 4 * float(np.finfo(np.float64).eps)
-"""The relative margin below a limit that an inexact sum must keep."""
 LARGEST_NUMBER = 1e50
 """Contexts, costs and limits are at most this large, so that products of several are finite."""
 LARGEST_STORED = 1e150
@@ -130,38 +124,6 @@ def _require_usual_size(budget: Budget | Ceiling, *fields: str) -> None:
             raise InputError(field, f"{getattr(budget, field)} is out of range", "Choose another unit of money")
 
 
-class Ledger(NamedTuple):
-    """A compensated sum of money: one number, or one for each budget or pacer."""
-
-    total: Array
-    correction: Array
-
-    @classmethod
-    def zeros(cls, shape: tuple[int, ...] = (), *, xp: Any = np) -> Ledger:
-        """Return an empty ledger of this shape in float64."""
-        zero = xp.zeros(shape, dtype=xp.float64)
-        return cls(zero[()], zero[()]) if xp is np else cls(zero, zero)
-
-    def add(self, amount: Array) -> Ledger:
-        """Return the ledger after one more amount. The rounding error of the addition is kept exactly (Knuth)."""
-        total = self.total + amount
-        added = total - self.total
-        return Ledger(total, self.correction + ((self.total - (total - added)) + (amount - added)))
-
-    @property
-    def value(self) -> Array:
-        """The sum."""
-        return self.total + self.correction
-
-    def remaining(self, limit: Array) -> Array:
-        """Return an amount that can be added without exceeding `limit`; negative if it is exceeded already."""
-        rest = limit - self.total
-        taken = rest - limit
-        lost = (limit - (rest - taken)) - (self.total + taken)  # the rounding error of the subtraction
-        is_exact = (self.correction == 0.0) & (lost == 0.0)
-        return where(is_exact, rest, limit * (1 - GUARD) - self.value)
-
-
 @dataclass(frozen=True, eq=False)
 class BudgetSet:
     """All budgets of one rule, with their units."""
@@ -259,13 +221,13 @@ class BudgetSet:
         """A mask of the budgets that count above the cheapest action, shape (m,)."""
         return np.array([budget.above_cheapest for budget in self.budgets])
 
-    def affordable(self, committed: Ledger, bounds: FloatArray, limit: FloatArray) -> NDArray[np.bool_]:
+    def affordable(self, committed: ExactSum, bounds: FloatArray, limit: FloatArray) -> NDArray[np.bool_]:
         """Return a mask (K,) of the actions that keep every cap if they cost at most `bounds`, shape (K, m).
 
         `committed` is the money spent and held back for open requests. A free action is always affordable.
         """
         if len(self.budgets) == 1 and self.has_caps_only:  # the same in Python's numbers, which are faster
-            rest = Ledger(float(committed.total[0]), float(committed.correction[0])).remaining(float(limit[0]))
+            rest = ExactSum(float(committed.total[0]), float(committed.correction[0])).remaining(float(limit[0]))
             return np.array([bound <= max(rest, 0.0) for bound in bounds[:, 0].tolist()])
         fits = (bounds <= committed.remaining(limit)) | (bounds <= 0)
         return np.asarray((fits | ~self.is_cap).all(axis=1))

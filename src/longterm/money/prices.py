@@ -6,8 +6,7 @@ A price λ rises when more was spent than planned and falls when less was. With 
     entropic    λ e^a                    scaled to ‖λ‖₁ ≤ M
     Hedge       M e^s / (1 + Σ e^s)      s the sum of all moves; the 1 stands for a constraint that never binds
 
-The functions are pure and take arrays of any library. Single floats are compared by Python, which is ten times faster
-than an array of one number: `minimum`, `maximum` and `where` below.
+The functions are pure and take arrays of any library.
 """
 
 from __future__ import annotations
@@ -18,33 +17,13 @@ from typing import Literal
 import numpy as np
 
 from longterm._base.arrays import Array, FloatArray, namespace
+from longterm._base.selection import maximum, minimum
 
 Mirror = Literal["euclidean", "entropic"]
 MAX_LOG_STEP = 30.0
 """An entropic price moves by at most a factor e^±30 in one step."""
 MAX_PRICE_RATIO = 1e20
 """An entropic price stays within this factor of its start, so that it is finite in float32 and can return."""
-
-
-def minimum(a: Array, b: Array) -> Array:
-    """Return the smaller of two numbers, or of two arrays element by element."""
-    if isinstance(a, float) and isinstance(b, float):
-        return a if a <= b else b
-    return _namespace_of(a, b).minimum(a, b)
-
-
-def maximum(a: Array, b: Array) -> Array:
-    """Return the larger of two numbers, or of two arrays element by element."""
-    if isinstance(a, float) and isinstance(b, float):
-        return a if a >= b else b
-    return _namespace_of(a, b).maximum(a, b)
-
-
-def where(condition: Array, a: Array, b: Array) -> Array:
-    """Return `a` where the condition holds and `b` elsewhere."""
-    if isinstance(condition, (bool, np.bool_)):
-        return a if condition else b
-    return namespace(condition).where(condition, a, b)
 
 
 def entropic_step(price: Array, move: Array, start: Array) -> Array:
@@ -79,7 +58,3 @@ def hedge_prices(scores: FloatArray, radius: float) -> FloatArray:
     top = max(float(scores.max()), 0.0)
     weights = np.exp(scores - top)
     return np.asarray(radius * weights / (weights.sum() + math.exp(-top)))
-
-
-def _namespace_of(a: Array, b: Array) -> Array:
-    return namespace(b if isinstance(a, (int, float)) and not isinstance(a, np.generic) else a)

@@ -4,14 +4,12 @@ from longterm.play.engines.comparison import Comparison
 from longterm.play.engines.loop import compare, run
 from longterm.play.engines.trace import Trace
 from longterm.play.fleet.fleet import Fleet
-from longterm.play.live_learner.learner import LiveLearner
-from longterm.play.live_learner.state import LiveState
+from longterm.play.live_learner.live_learner import LiveLearner
 
 __all__ = [
     "Comparison",
     "Fleet",
     "LiveLearner",
-    "LiveState",
     "Trace",
     "compare",
     "run",

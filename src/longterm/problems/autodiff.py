@@ -35,7 +35,7 @@ PROBED_ROUNDS = 8
 
 @runtime_checkable
 class Rounds(Protocol):
-    """The part of `longterm.problems.Stream` used here."""
+    """The part of `streams.Stream` used here."""
 
     length: int | None
 

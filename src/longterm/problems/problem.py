@@ -17,7 +17,7 @@ from longterm.problems.constraints import Constraint
 from longterm.problems.constraints.prox import AffineProx
 from longterm.problems.feasibility import proof_of_emptiness
 from longterm.problems.losses import Loss
-from longterm.problems.projections import Projection
+from longterm.problems.projections.base import Projection
 from longterm.problems.sets import Set
 from longterm.problems.slater import SlaterPoint, find_slater_point
 

@@ -35,7 +35,7 @@ from longterm.learners import Feedback
 from longterm.money import Ledger, LivePacer
 from longterm.play import LiveLearner
 from longterm.server.gate import Gate
-from longterm.server.history import KEEP, STEP, History, Recorder, thinned
+from longterm.server.history import KEEP, STEP, History, HistoryRecorder, thinned
 from longterm.server.settings import ServedChooser, ServedRouter, Service, read_service
 
 try:
@@ -115,7 +115,7 @@ def create_app(service: Service, *, token: str = "", step: int = STEP) -> Gate:
         The application.
     """
     history = History(service.database, step)
-    recorder = Recorder(history, lambda: {name: _finite(service.metrics(name)) for name in service.objects})
+    recorder = HistoryRecorder(history, lambda: {name: _finite(service.metrics(name)) for name in service.objects})
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -161,7 +161,7 @@ def _status(error: LongtermError) -> tuple[int, str]:
     return next(((status, code) for kind, status, code in _ERRORS if isinstance(error, kind)), (500, "error"))
 
 
-def _add_calls(app: FastAPI, service: Service, recorder: Recorder) -> None:
+def _add_calls(app: FastAPI, service: Service, recorder: HistoryRecorder) -> None:
     """Add the POST paths."""
     responses: dict[int | str, dict[str, Any]] = {
         status: {"model": bodies.Failure} for status in (400, 401, 402, 404, 409, 413, 429, 503)
@@ -233,18 +233,18 @@ def _add_calls(app: FastAPI, service: Service, recorder: Recorder) -> None:
         return bodies.Done()
 
     @post("ask")
-    def ask(body: bodies.Ask) -> bodies.Asked:
+    def ask(body: bodies.Ask) -> bodies.AskReply:
         """Open a round of a learner or of intervals."""
         with recorded("ask", body.name):
             found = find("ask", body.name, LiveLearner, LiveIntervals)
             if isinstance(found, LiveLearner):
                 token = found.ask(body.key)
-                return bodies.Asked(token=str(token), x=np.asarray(token.x).tolist())
+                return bodies.AskReply(token=str(token), x=np.asarray(token.x).tolist())
             if body.prediction is None:
                 raise InputError("prediction", "is missing", "Give the forecast that the interval surrounds")
             interval = found.ask(body.prediction, body.groups, body.key)
             lower, upper = (value if math.isfinite(value) else None for value in (interval.lower, interval.upper))
-            return bodies.Asked(token=str(interval), lower=lower, upper=upper)
+            return bodies.AskReply(token=str(interval), lower=lower, upper=upper)
 
     @post("tell")
     def tell(body: bodies.Tell) -> bodies.Done:
@@ -267,7 +267,7 @@ def _add_calls(app: FastAPI, service: Service, recorder: Recorder) -> None:
             return bodies.Offered(token=str(found), amount=found.amount)
 
     @post("hold")
-    def hold(body: bodies.Hold) -> bodies.Held:
+    def hold(body: bodies.HoldRequest) -> bodies.Held:
         """Hold an amount in an account. 402: it is not available."""
         with recorded("hold", body.name):
             ledger = find("hold", body.name, Ledger)
@@ -337,7 +337,7 @@ def _feedback(body: bodies.Tell) -> dict[str, Any]:
     return {"feedback": Feedback(**given)}
 
 
-def _add_views(app: FastAPI, service: Service, recorder: Recorder, history: History) -> None:
+def _add_views(app: FastAPI, service: Service, recorder: HistoryRecorder, history: History) -> None:
     """Add the GET paths."""
 
     @app.get("/health")

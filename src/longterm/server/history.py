@@ -118,7 +118,7 @@ def _encode(counts: Counts, figures: dict[str, Any]) -> bytes:
     return json.dumps([[[list(labels), number] for labels, number in counts.items()], figures]).encode()
 
 
-class Recorder:
+class HistoryRecorder:
     """The counts of one worker, which a thread adds to the history.
 
     Parameters

@@ -76,7 +76,7 @@ class Ask(Body):
     key: Key = None
 
 
-class Asked(BaseModel):
+class AskReply(BaseModel):
     """The decision of a learner, or an interval."""
 
     token: str = Field(description="Give it to /tell or /skip.")
@@ -114,7 +114,7 @@ class Offered(Body):
     amount: float
 
 
-class Hold(Body):
+class HoldRequest(Body):
     """An amount to hold in an account."""
 
     name: Name
@@ -152,7 +152,7 @@ class Done(Body):
     done: bool = True
 
 
-class Problem(BaseModel):
+class ErrorBody(BaseModel):
     """An error."""
 
     code: str = Field(description="A short text for programs.")
@@ -164,4 +164,4 @@ class Problem(BaseModel):
 class Failure(BaseModel):
     """The body of every answer but 200."""
 
-    error: Problem
+    error: ErrorBody

@@ -1,6 +1,6 @@
 """Tools to test learners: checks that every learner passes, and a search for worst-case sequences."""
 
 from longterm.testing.checks import CHECKS, check_learner
-from longterm.testing.worst_case import WorstCase, find_worst_cases
+from longterm.testing.worst_case import find_worst_cases
 
-__all__ = ["CHECKS", "WorstCase", "check_learner", "find_worst_cases"]
+__all__ = ["CHECKS", "check_learner", "find_worst_cases"]

@@ -24,7 +24,8 @@ from longterm.learners import Learner
 from longterm.learners.interface.feedback import observe
 from longterm.play import run
 from longterm.play.engines.trace import Trace
-from longterm.problems import Problem, Stream
+from longterm.problems import Problem
+from longterm.problems.streams import Stream
 
 Check = Callable[[Problem, Learner[Any], Stream], None]
 COLUMNS = (
@@ -177,7 +178,8 @@ def check_learner(problem: Problem, learner: Learner[Any], stream: Stream) -> No
     Examples
     --------
     >>> from longterm import AOGD
-    >>> from longterm.problems import RandomPermutations, doubly_stochastic
+    >>> from longterm.problems import doubly_stochastic
+    >>> from longterm.problems.streams import RandomPermutations
     >>> from longterm.testing.checks import check_learner
     >>> problem = doubly_stochastic(2)
     >>> check_learner(problem, AOGD.for_problem(problem), RandomPermutations(2))

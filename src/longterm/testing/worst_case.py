@@ -24,7 +24,10 @@ from longterm._base.arrays import FloatArray, norm
 from longterm.errors import InputError
 from longterm.learners import Learner
 from longterm.learners.interface.feedback import observe
-from longterm.problems import Linear, Problem, Replay, SquaredDistance, VaryingAffine
+from longterm.problems import Problem
+from longterm.problems.constraints import VaryingAffine
+from longterm.problems.losses import Linear, SquaredDistance
+from longterm.problems.streams import Replay
 from longterm.theory.bounds import HARD, LONG_TERM, MEASURES, REGRET, SIGNED, SQUARED
 
 PHASES = 5
@@ -96,7 +99,9 @@ def find_worst_cases(
     Examples
     --------
     >>> from longterm import AOGD, Problem
-    >>> from longterm.problems import Affine, Box, Linear
+    >>> from longterm.problems.constraints import Affine
+    >>> from longterm.problems.losses import Linear
+    >>> from longterm.problems.sets import Box
     >>> from longterm.testing.worst_case import find_worst_cases
     >>> problem = Problem(Box([-1.0], [1.0]), Linear(1), Affine([[1.0]], [0.5]))
     >>> found = find_worst_cases(problem, AOGD.for_problem(problem), 16, generations=5)

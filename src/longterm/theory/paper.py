@@ -91,7 +91,8 @@ def theorem_1(constants: Constants, rounds: ArrayLike, beta: Hyper = 2 / 3) -> P
     Examples
     --------
     >>> import longterm as lt
-    >>> constants = lt.problems.late_reversal().constants
+    >>> from longterm.problems.named.adversarial import late_reversal
+    >>> constants = late_reversal().constants
     >>> round(float(lt.theory.theorem_1(constants, 1000).regret), 2)
     228.5
     """
@@ -110,7 +111,7 @@ def theorem_1_as_printed(constants: Constants, rounds: ArrayLike, beta: Hyper = 
     """Return the bounds of Theorem 1 as printed. Its regret bound is false for β > ½ and large T. Use `theorem_1`.
 
     With R = Δ/2 the bounds are [RG + D²/(6βRG)] T^β + 2RG T^{1−β}/(1 − β), and √(24RG (that + F T) T^{1−β}/(1 − β)).
-    `longterm.problems.late_reversal` is a counterexample.
+    `named.adversarial.late_reversal` is a counterexample.
 
     Parameters
     ----------

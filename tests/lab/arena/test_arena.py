@@ -20,12 +20,13 @@ from longterm.catalogue.lookup import find_learner, find_problem
 from longterm.cli import main, parse
 from longterm.lab import Backend
 from longterm.lab.arena import Preference, arena_of, league, run_arena
-from longterm.lab.arena.execute import _bounds
+from longterm.lab.arena.arena_spec import every_learner, every_problem, problem_name
+from longterm.lab.arena.league_tables import league_text, write_tables
+from longterm.lab.arena.matches import _bounds
 from longterm.lab.arena.results import MEASURED, growth
-from longterm.lab.arena.spec import every_learner, every_problem, problem_name
-from longterm.lab.arena.tables import league_text, write_tables
 from longterm.lab.experiments.spec import ProblemSpec
-from longterm.learners import HedgedCuts, MahdaviOGD, Need
+from longterm.learners import HedgedCuts, MahdaviOGD
+from longterm.learners.interface.needs import Need
 
 ALONE = Backend("sequential")
 LEARNERS = ("aogd", "mahdavi_ogd", "mirror_prox", "projected_ogd")

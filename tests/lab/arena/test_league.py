@@ -6,8 +6,8 @@ import pytest
 from longterm.lab import LearnerSpec, ProblemSpec
 from longterm.lab.arena import ArenaSpec, Match, Preference, league
 from longterm.lab.arena.league import shares
+from longterm.lab.arena.league_tables import format_decimals, league_text
 from longterm.lab.arena.results import MEASURED, ArenaResult, growth
-from longterm.lab.arena.tables import format_decimals, league_text
 
 
 def made(learner, problem, regret, violation, ratios=None, **more):
@@ -110,7 +110,7 @@ def test_ties_and_errors_come_from_the_sequences():
 
 def test_the_held_out_half_is_new_and_the_same_each_time():
     from longterm.lab.arena import arena_of
-    from longterm.lab.arena.spec import HELD_OUT_SEEDS, every_problem
+    from longterm.lab.arena.arena_spec import HELD_OUT_SEEDS, every_problem
 
     one, again, other = (arena_of(["aogd"], held_out=seed, sequences=2) for seed in (7, 7, 8))
     assert one.problems == again.problems != other.problems

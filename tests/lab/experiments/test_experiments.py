@@ -12,15 +12,18 @@ from longterm import AOGD, InputError, hindsight, run
 from longterm._base.progress import Lines
 from longterm.catalogue.lookup import find_problem
 from longterm.errors import LongtermError
-from longterm.lab import Curve, LearnerSpec, ProblemSpec, load_result, spec_of, summary_of, table_of
+from longterm.lab import LearnerSpec, ProblemSpec, load_result
 from longterm.lab.experiments import execute
 from longterm.lab.experiments.execute import engine_for, versions
 from longterm.lab.experiments.folder import ResultFolder
+from longterm.lab.experiments.load import summary_of
+from longterm.lab.experiments.recorded_rounds import logged_rounds, recorded_rounds
 from longterm.lab.experiments.records import decode_record, encode_record, write_json
 from longterm.lab.experiments.remarks import remarks_on
-from longterm.lab.experiments.result import MEASURES
-from longterm.lab.experiments.rounds import logged_rounds, recorded_rounds
-from longterm.problems import RandomPermutations, doubly_stochastic
+from longterm.lab.experiments.result import MEASURES, Curve
+from longterm.lab.experiments.spec_tables import spec_of, table_of
+from longterm.problems import doubly_stochastic
+from longterm.problems.streams import RandomPermutations
 from small_experiment import SMALL, TABLE, files, quietly
 
 pytest.importorskip("joblib", reason="experiments need the extra `experiments`")

@@ -17,8 +17,10 @@ import pytest
 from longterm import AOGD, InputError, run
 from longterm.data import load_sample
 from longterm.errors import DataError, LongtermError, SnapshotError, TokenError
-from longterm.lab import Backend, LearnerSpec, spec_of
-from longterm.problems import ResampledRows, budgeted_logistic
+from longterm.lab import Backend, LearnerSpec
+from longterm.lab.experiments.spec_tables import spec_of
+from longterm.problems import budgeted_logistic
+from longterm.problems.streams import ResampledRows
 from small_experiment import SMALL, files, quietly
 
 pytest.importorskip("joblib", reason="experiments need the extra `experiments`")

@@ -7,12 +7,15 @@ import numpy as np
 import pytest
 
 from longterm import AOGD, compare, hindsight
-from longterm.lab import Backend, Remark, run_experiment
-from longterm.lab.experiments.paper import Options, paper_spec
+from longterm.lab import Backend, run_experiment
+from longterm.lab.experiments.paper_experiments import Options, paper_spec
 from longterm.lab.experiments.paper_remarks import with_paper_remarks
 from longterm.lab.experiments.remarks import remarks_on
-from longterm.problems import RandomPermutations, doubly_stochastic
-from longterm.theory import theorem_1, theorem_1_as_printed, theorem_1_strongly_convex
+from longterm.lab.experiments.result import Remark
+from longterm.problems import doubly_stochastic
+from longterm.problems.streams import RandomPermutations
+from longterm.theory import theorem_1, theorem_1_strongly_convex
+from longterm.theory.paper import theorem_1_as_printed
 
 
 def reproduced(name, folder, options=None, engine="numpy"):

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from longterm import InputError
-from longterm.lab import ExperimentSpec, LearnerSpec, ProblemSpec, read_spec, spec_of, table_of
-from longterm.lab.experiments.paper import EXPERIMENTS, Options, paper_spec
-from longterm.lab.experiments.rounds import recorded_rounds
+from longterm.lab import ExperimentSpec, LearnerSpec, ProblemSpec, read_spec
+from longterm.lab.experiments.paper_experiments import EXPERIMENTS, Options, paper_spec
+from longterm.lab.experiments.recorded_rounds import recorded_rounds
 from longterm.lab.experiments.spec import slug
+from longterm.lab.experiments.spec_tables import spec_of, table_of
 
 TOML = """
 name = "mine"

@@ -10,9 +10,10 @@ import pytest
 
 from longterm.cli import main
 from longterm.errors import InputError
-from longterm.lab import load_result, read_spec, spec_of
-from longterm.lab.arena.tables import to_csv
+from longterm.lab import load_result, read_spec
+from longterm.lab.arena.league_tables import to_csv
 from longterm.lab.experiments.spec import MAX_SEEDS
+from longterm.lab.experiments.spec_tables import spec_of
 from small_experiment import SMALL, TABLE, quietly
 
 

@@ -7,7 +7,7 @@ import pytest
 from browser import chromium, open_at, requested
 from longterm.lab import Backend
 from longterm.lab.arena import Preference, arena_of, league, run_arena
-from longterm.lab.report.arena import write_arena_page
+from longterm.lab.report.arena_page import write_arena_page
 
 WebDriverWait = pytest.importorskip(
     "selenium.webdriver.support.ui", reason="the browser test needs selenium"

@@ -17,12 +17,12 @@ from longterm.errors import InputError
 from longterm.lab import write_figures, write_page
 from longterm.lab.experiments.remarks import remarks_on
 from longterm.lab.experiments.result import MEASURES
-from longterm.lab.report.experiment import chart_data
+from longterm.lab.report.axes import last_decade_slope, panels
+from longterm.lab.report.experiment_page import chart_data
 from longterm.lab.report.figures import draw_linear, draw_log_log
 from longterm.lab.report.names import problem_facts
-from longterm.lab.report.scales import last_decade_slope, panels
+from longterm.lab.report.page_tables import regret_table, violation_table
 from longterm.lab.report.style import COLOURS, curve_style, dashes, publication_style
-from longterm.lab.report.tables import regret_table, violation_table
 from results import HOSTILE, dsm, hostile, many, sample
 
 SMALL = (3, 200, 2)

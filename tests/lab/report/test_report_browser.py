@@ -11,7 +11,7 @@ import pytest
 from browser import chromium, open_at, requested
 from longterm.lab import write_page
 from longterm.lab.experiments.result import Remark
-from longterm.lab.report.scales import scale_of
+from longterm.lab.report.axes import scale_of
 from results import dsm, hostile, many, sample
 
 ActionChains = pytest.importorskip("selenium.webdriver", reason="the browser test needs selenium").ActionChains

@@ -15,25 +15,11 @@ from longterm.catalogue.scenarios import switching_constraints
 from longterm.learners import HedgedCuts
 from longterm.learners.cuts.cuts import PARALLEL, cut_by_rows, remember
 from longterm.learners.cuts.meta import AdaHedge, AdaptMLProd
-from longterm.problems import (
-    Affine,
-    Ball,
-    Box,
-    Constraint,
-    L1Budget,
-    L2Budget,
-    Linear,
-    RandomCosts,
-    RandomPermutations,
-    Replay,
-    Set,
-    Simplex,
-    SquaredDistance,
-    Stack,
-    VaryingAffine,
-    doubly_stochastic,
-    two_dimensional,
-)
+from longterm.problems import doubly_stochastic, two_dimensional
+from longterm.problems.constraints import Affine, Constraint, L1Budget, L2Budget, Stack, VaryingAffine
+from longterm.problems.losses import Linear, SquaredDistance
+from longterm.problems.sets import Ball, Box, Set, Simplex
+from longterm.problems.streams import RandomCosts, RandomPermutations, Replay
 
 INTERVAL = Box([-1.0], [1.0])
 

@@ -7,30 +7,15 @@ from hypothesis import strategies as st
 
 from budget_problems import best_in_budget, budget_problem, factors, horizons, seeds
 from longterm import AOGD, Feedback, Fleet, InputError, Problem, observe, run
-from longterm.learners import (
-    AFTRL,
-    AdaptiveAFTRL,
-    GivenScale,
-    GrowingPenalty,
-    Multiplier,
-    ProximalAOGD,
-    StronglyConvexScale,
-)
-from longterm.problems import (
-    Affine,
-    Ball,
-    Box,
-    CustomConstraint,
-    ElasticNetBudget,
-    L1Budget,
-    Linear,
-    Replay,
-    ResampledRows,
-    Smooth,
-    SquaredDistance,
-    budgeted_logistic,
-    two_dimensional,
-)
+from longterm.learners import AFTRL, AdaptiveAFTRL, ProximalAOGD
+from longterm.learners.ftrl.ftrl_scales import GivenScale, StronglyConvexScale
+from longterm.learners.ftrl.growing_penalty import GrowingPenalty
+from longterm.learners.ftrl.multiplier import Multiplier
+from longterm.problems import budgeted_logistic, two_dimensional
+from longterm.problems.constraints import Affine, CustomConstraint, ElasticNetBudget, L1Budget, Smooth
+from longterm.problems.losses import Linear, SquaredDistance
+from longterm.problems.sets import Ball, Box
+from longterm.problems.streams import Replay, ResampledRows
 from opponents import KINDS, best_in_box, play_linear
 
 UP, RIGHT = np.array([0.0, 1.0]), np.array([1.0, 0.0])

@@ -11,7 +11,11 @@ from longterm.errors import InputError
 from longterm.learners import AdaptiveAFTRL, MixedAFTRL, MixedPenalisedFTRL
 from longterm.learners.ftrl import multi_scale_hedge as hedges
 from longterm.learners.ftrl.scale_mixture import ray_of
-from longterm.problems import Affine, Ball, ElasticNetBudget, Linear, Replay, SwitchingCosts
+from longterm.problems.constraints import Affine, ElasticNetBudget
+from longterm.problems.losses import Linear
+from longterm.problems.sets import Ball
+from longterm.problems.streams import Replay
+from longterm.problems.streams.costs import SwitchingCosts
 
 
 def costs_of(rng, n, d, drift):

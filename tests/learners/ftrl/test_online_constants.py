@@ -8,19 +8,15 @@ from hypothesis import strategies as st
 from budget_problems import best_in_budget, budget_problem, horizons, seeds
 from longterm import Feedback, InputError, Problem, observe, run
 from longterm._base.states import state_leaves
-from longterm.learners import AdaGradAOGD, AdaptiveAFTRL, AdaptivePenalisedFTRL, GrowingPenalty, Multiplier, OnlineScale
-from longterm.problems import (
-    Affine,
-    Ball,
-    Box,
-    L1Budget,
-    L2Budget,
-    Linear,
-    Replay,
-    ResampledRows,
-    VaryingAffine,
-    budgeted_logistic,
-)
+from longterm.learners import AdaGradAOGD, AdaptiveAFTRL, AdaptivePenalisedFTRL
+from longterm.learners.ftrl.ftrl_scales import OnlineScale
+from longterm.learners.ftrl.growing_penalty import GrowingPenalty
+from longterm.learners.ftrl.multiplier import Multiplier
+from longterm.problems import budgeted_logistic
+from longterm.problems.constraints import Affine, L1Budget, L2Budget, VaryingAffine
+from longterm.problems.losses import Linear
+from longterm.problems.sets import Ball, Box
+from longterm.problems.streams import Replay, ResampledRows
 from opponents import KINDS, best_in_box, play_linear
 
 LEARNERS = (AdaptiveAFTRL, AdaptivePenalisedFTRL, AdaGradAOGD)

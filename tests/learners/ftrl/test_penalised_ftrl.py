@@ -7,8 +7,14 @@ from hypothesis import strategies as st
 
 from budget_problems import best_of, budget_problem, horizons, seeds
 from longterm import InputError, Problem, observe, run
-from longterm.learners import AFTRL, GivenScale, GrowingPenalty, PenalisedFTRL
-from longterm.problems import Ball, Box, ElasticNetBudget, L1Budget, L2Budget, Linear, RandomCosts, SwitchingCosts
+from longterm.learners import AFTRL, PenalisedFTRL
+from longterm.learners.ftrl.ftrl_scales import GivenScale
+from longterm.learners.ftrl.growing_penalty import GrowingPenalty
+from longterm.problems.constraints import ElasticNetBudget, L1Budget, L2Budget
+from longterm.problems.losses import Linear
+from longterm.problems.sets import Ball, Box
+from longterm.problems.streams import RandomCosts
+from longterm.problems.streams.costs import SwitchingCosts
 from opponents import KINDS, play_linear
 
 

@@ -7,16 +7,13 @@ import numpy as np
 import pytest
 
 from longterm import AOGD, InputError, LiveLearner, Problem, learners, run
-from longterm.learners import (
-    DecayingMarginAOGD,
-    DoublingRestarts,
-    Learner,
-    MadeForHorizon,
-    Need,
-    NoViolationAOGD,
-    Restarted,
-)
-from longterm.problems import Affine, Ball, ElasticNetBudget, Linear, RandomCosts, Replay, SquaredDistance
+from longterm.learners import DecayingMarginAOGD, DoublingRestarts, Learner, NoViolationAOGD, Restarted
+from longterm.learners.interface.horizons import MadeForHorizon
+from longterm.learners.interface.needs import Need
+from longterm.problems.constraints import Affine, ElasticNetBudget
+from longterm.problems.losses import Linear, SquaredDistance
+from longterm.problems.sets import Ball
+from longterm.problems.streams import RandomCosts, Replay
 from longterm.theory.paper import lemma_5
 
 BUDGET = ElasticNetBudget(3, budget=1.0)  # it has a prox, a projection and an interior: whoever can play, can play it

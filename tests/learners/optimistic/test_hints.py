@@ -14,7 +14,11 @@ from hypothesis_settings import examples
 from longterm import InputError, LiveLearner, Problem, hindsight, observe, run
 from longterm.learners import HedgedCuts, HintedCuts, Learner, OptimisticAFTRL, OptimisticCOCO, OptimisticOGD
 from longterm.learners.optimistic.hints import GivenHints, HintModel, LastGradient, NoHint, Seasonal
-from longterm.problems import Affine, Ball, Box, L2Budget, Linear, Replay, VaryingAffine, two_dimensional
+from longterm.problems import two_dimensional
+from longterm.problems.constraints import Affine, L2Budget, VaryingAffine
+from longterm.problems.losses import Linear
+from longterm.problems.sets import Ball, Box
+from longterm.problems.streams import Replay
 
 T = 1000
 RULES = (OptimisticOGD, HintedCuts, OptimisticAFTRL)

@@ -11,25 +11,21 @@ from longterm import Feedback, InputError, Problem, observe, run
 from longterm.errors import AssumptionWarning
 from longterm.learners import COLDQ, RECOO, ProxPenalty
 from longterm.learners.penalties.coldq import ForgettingQueue
-from longterm.learners.penalties.penalty_step import BudgetStep, HalfSpaceStep, PenaltyStep, Stepped, penalty_step_of
+from longterm.learners.penalties.penalty_step import (
+    BudgetStep,
+    HalfSpaceStep,
+    PenaltyStep,
+    PenaltyStepResult,
+    penalty_step_of,
+)
 from longterm.learners.penalties.penalty_weights import GrowingWeights
 from longterm.learners.penalties.recoo import RectifiedQueue
-from longterm.problems import (
-    Affine,
-    Ball,
-    Box,
-    ElasticNetBudget,
-    L1Budget,
-    L2Budget,
-    Linear,
-    RandomCosts,
-    Replay,
-    Simplex,
-    SquaredDistance,
-    SwitchingCosts,
-    VaryingAffine,
-    doubly_stochastic,
-)
+from longterm.problems import doubly_stochastic
+from longterm.problems.constraints import Affine, ElasticNetBudget, L1Budget, L2Budget, VaryingAffine
+from longterm.problems.losses import Linear, SquaredDistance
+from longterm.problems.sets import Ball, Box, Simplex
+from longterm.problems.streams import RandomCosts, Replay
+from longterm.problems.streams.costs import SwitchingCosts
 from opponents import KINDS, best_in_box, play_linear, regret_in_a_ball, slope
 
 seeds, horizons = st.integers(0, 10**6), st.integers(1, 150)
@@ -326,7 +322,7 @@ def test_a_step_for_another_constraint_is_refused_and_one_of_the_users_own_is_no
 
         def step(self, x, feedback, weight, curvature):
             moved = np.clip(x - feedback.loss_gradient / curvature[..., None], -1.0, 0.1)
-            return Stepped(moved, moved.max(axis=-1) - 0.1, weight)
+            return PenaltyStepResult(moved, moved.max(axis=-1) - 0.1, weight)
 
     corner = Problem(Own.over, Linear(2), Affine(np.eye(2), [0.1, 0.1]))
     trace = run(corner, ProxPenalty(Own(), GrowingWeights(1.0), 1.0), RandomCosts(2), 100)

@@ -9,20 +9,14 @@ from exact_sums import exact_theorem_1
 from longterm import AOGD, InputError, Problem, observe, run
 from longterm.errors import AssumptionWarning
 from longterm.learners import QuadraticPenaltyOGD
-from longterm.learners.saddle_point.duals import OnePerConstraint
-from longterm.problems import (
-    Affine,
-    Ball,
-    Box,
-    L2Budget,
-    LateReversal,
-    Linear,
-    Replay,
-    SquaredDistance,
-    VaryingAffine,
-    late_reversal,
-    two_dimensional,
-)
+from longterm.learners.saddle_point.multiplier_rules import OnePerConstraint
+from longterm.problems import two_dimensional
+from longterm.problems.constraints import Affine, L2Budget, VaryingAffine
+from longterm.problems.losses import Linear, SquaredDistance
+from longterm.problems.named.adversarial import late_reversal
+from longterm.problems.sets import Ball, Box
+from longterm.problems.streams import Replay
+from longterm.problems.streams.costs import LateReversal
 from longterm.theory.schedules import PenaltySchedule
 from opponents import KINDS, best_in_box, cut_problem, play_cut, play_linear, slope
 

@@ -11,18 +11,11 @@ from longterm import InputError, Problem, SlaterPoint, observe, run
 from longterm.errors import AssumptionWarning
 from longterm.learners import PolyakFeasibility
 from longterm.learners.projected.polyak_feasibility import best_margin, feasible_regret, safe_step
-from longterm.problems import (
-    Affine,
-    Ball,
-    Box,
-    ElasticNetBudget,
-    L2Budget,
-    Linear,
-    RandomCosts,
-    Stack,
-    VaryingAffine,
-    two_dimensional,
-)
+from longterm.problems import two_dimensional
+from longterm.problems.constraints import Affine, ElasticNetBudget, L2Budget, Stack, VaryingAffine
+from longterm.problems.losses import Linear
+from longterm.problems.sets import Ball, Box
+from longterm.problems.streams import RandomCosts
 from opponents import KINDS, best_in_box, play_linear, regret_in_a_ball, slope
 
 seeds, horizons = st.integers(0, 10**6), st.integers(1, 300)

@@ -12,25 +12,13 @@ from longterm import AOGD, InputError, Problem, hindsight, observe, run
 from longterm.errors import BrokenBoundError
 from longterm.learners import ProjectedOGD
 from longterm.learners.interface.feedback import Feedback
-from longterm.problems import (
-    Affine,
-    Ball,
-    Box,
-    ElasticNetBudget,
-    L2Budget,
-    Linear,
-    PairwiseSigns,
-    RandomCosts,
-    RandomPermutations,
-    Replay,
-    Simplex,
-    SquaredDistance,
-    SwitchingCosts,
-    VaryingAffine,
-    covariance,
-    doubly_stochastic,
-    two_dimensional,
-)
+from longterm.problems import covariance, doubly_stochastic, two_dimensional
+from longterm.problems.constraints import Affine, ElasticNetBudget, L2Budget, VaryingAffine
+from longterm.problems.losses import Linear, SquaredDistance
+from longterm.problems.sets import Ball, Box, Simplex
+from longterm.problems.streams import RandomCosts, RandomPermutations, Replay
+from longterm.problems.streams.costs import SwitchingCosts
+from longterm.problems.streams.points import PairwiseSigns
 from zoo import problems
 
 

@@ -7,20 +7,12 @@ from hypothesis import strategies as st
 
 from longterm import AOGD, InputError, Problem, observe, run
 from longterm.learners import DriftPlusPenalty, YuLeeLee
-from longterm.problems import (
-    Affine,
-    Ball,
-    Box,
-    L2Budget,
-    Linear,
-    RandomCosts,
-    RandomPermutations,
-    Replay,
-    SwitchingCosts,
-    VaryingAffine,
-    doubly_stochastic,
-    two_dimensional,
-)
+from longterm.problems import doubly_stochastic, two_dimensional
+from longterm.problems.constraints import Affine, L2Budget, VaryingAffine
+from longterm.problems.losses import Linear
+from longterm.problems.sets import Ball, Box
+from longterm.problems.streams import RandomCosts, RandomPermutations, Replay
+from longterm.problems.streams.costs import SwitchingCosts
 from opponents import KINDS, best_in_box, cut_problem, play_cut, play_linear, slope
 
 seeds = st.integers(0, 10**6)

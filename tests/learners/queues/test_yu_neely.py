@@ -7,21 +7,14 @@ from hypothesis import strategies as st
 
 from longterm import AOGD, InputError, Problem, observe, run
 from longterm.errors import AssumptionWarning
-from longterm.learners import Need, YuNeely
-from longterm.problems import (
-    Affine,
-    Ball,
-    Box,
-    CustomConstraint,
-    ElasticNetBudget,
-    L2Budget,
-    Linear,
-    Replay,
-    Smooth,
-    SwitchingCosts,
-    VaryingAffine,
-    two_dimensional,
-)
+from longterm.learners import YuNeely
+from longterm.learners.interface.needs import Need
+from longterm.problems import two_dimensional
+from longterm.problems.constraints import Affine, CustomConstraint, ElasticNetBudget, L2Budget, Smooth, VaryingAffine
+from longterm.problems.losses import Linear
+from longterm.problems.sets import Ball, Box
+from longterm.problems.streams import Replay
+from longterm.problems.streams.costs import SwitchingCosts
 from opponents import KINDS, best_in_box, play_linear
 
 seeds = st.integers(0, 10**6)

@@ -8,8 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longterm import AOGD, InputError, Problem, run
-from longterm.learners import DoublingRestarts, DriftPlusPenalty, Need, NoViolationAOGD, SinhaVaze, YuNeely
-from longterm.problems import Affine, Box, Linear, RandomCosts, Replay, SwitchingCosts, two_dimensional
+from longterm.learners import DoublingRestarts, DriftPlusPenalty, NoViolationAOGD, SinhaVaze, YuNeely
+from longterm.learners.interface.needs import Need
+from longterm.problems import two_dimensional
+from longterm.problems.constraints import Affine
+from longterm.problems.losses import Linear
+from longterm.problems.sets import Box
+from longterm.problems.streams import RandomCosts, Replay
+from longterm.problems.streams.costs import SwitchingCosts
 from opponents import KINDS, best_in_box, cut_problem, play_cut, play_linear, slope
 
 PROBLEM = Problem(Box.cube(2, -1.0, 1.0), Linear(2), Affine([[0.6, 0.8], [1.0, 0.0]], [-0.2, -0.1]))

@@ -8,7 +8,11 @@ from hypothesis import strategies as st
 from longterm import AOGD, Feedback, Fleet, InputError, Problem, observe, run
 from longterm.errors import BrokenBoundError
 from longterm.learners import AFTRL, PenalisedFTRL, ProjectedOGD, Restarted
-from longterm.problems import Ball, L1Budget, Linear, RandomCosts, Replay, two_dimensional
+from longterm.problems import two_dimensional
+from longterm.problems.constraints import L1Budget
+from longterm.problems.losses import Linear
+from longterm.problems.sets import Ball
+from longterm.problems.streams import RandomCosts, Replay
 from longterm.theory.schedules import ConstantSchedule
 from opponents import KINDS, play_linear
 

@@ -6,7 +6,11 @@ import pytest
 
 from longterm import AOGD, InputError, observe, run
 from longterm.learners.interface.feedback import Feedback
-from longterm.problems import Affine, Ball, Box, Linear, Maximum, Problem, Replay, RowStochastic, two_dimensional
+from longterm.problems import Problem, two_dimensional
+from longterm.problems.constraints import Affine, Maximum
+from longterm.problems.losses import Linear
+from longterm.problems.sets import Ball, Box, RowStochastic
+from longterm.problems.streams import Replay
 from longterm.theory.schedules import ConvexSchedule
 
 

@@ -6,8 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longterm import AOGD, InputError, Problem, observe, run
-from longterm.learners import DiagonalAdaGradAOGD, Multiplier
-from longterm.problems import Affine, Box, Linear, Replay, SwitchingCosts, VaryingAffine, two_dimensional
+from longterm.learners import DiagonalAdaGradAOGD
+from longterm.learners.ftrl.multiplier import Multiplier
+from longterm.problems import two_dimensional
+from longterm.problems.constraints import Affine, VaryingAffine
+from longterm.problems.losses import Linear
+from longterm.problems.sets import Box
+from longterm.problems.streams import Replay
+from longterm.problems.streams.costs import SwitchingCosts
 from opponents import KINDS, best_in_box, play_linear
 
 seeds, horizons, betas = st.integers(0, 10**6), st.integers(1, 150), st.floats(0.05, 0.95)

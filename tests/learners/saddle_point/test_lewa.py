@@ -8,7 +8,10 @@ from hypothesis import strategies as st
 from longterm import InputError, Problem, observe, run
 from longterm.errors import BrokenBoundError, BrokenBoundWarning
 from longterm.learners import LEWA
-from longterm.problems import Affine, Ball, Linear, Replay, Simplex, VaryingAffine
+from longterm.problems.constraints import Affine, VaryingAffine
+from longterm.problems.losses import Linear
+from longterm.problems.sets import Ball, Simplex
+from longterm.problems.streams import Replay
 from longterm.theory.schedules import ConstantSchedule
 from opponents import KINDS, best_in_box, play_linear
 

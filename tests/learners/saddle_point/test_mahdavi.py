@@ -11,20 +11,15 @@ from hypothesis import strategies as st
 from hypothesis_settings import examples
 from longterm import AOGD, InputError, Problem, compare, hindsight, observe, run
 from longterm.errors import AssumptionWarning, NonFiniteError
-from longterm.learners import MahdaviOGD, Need, OneForTheMaximum, OnePerConstraint
+from longterm.learners import MahdaviOGD
+from longterm.learners.interface.needs import Need
 from longterm.learners.saddle_point.mahdavi_ogd import papers_constraint_bound, smallest_horizon, smallest_root, twice
-from longterm.problems import (
-    Affine,
-    Ball,
-    Box,
-    Linear,
-    RandomCosts,
-    RandomPermutations,
-    Replay,
-    VaryingAffine,
-    doubly_stochastic,
-    two_dimensional,
-)
+from longterm.learners.saddle_point.multiplier_rules import OneForTheMaximum, OnePerConstraint
+from longterm.problems import doubly_stochastic, two_dimensional
+from longterm.problems.constraints import Affine, VaryingAffine
+from longterm.problems.losses import Linear
+from longterm.problems.sets import Ball, Box
+from longterm.problems.streams import RandomCosts, RandomPermutations, Replay
 from longterm.theory.paper import lemma_5
 from longterm.theory.schedules import ConstantSchedule
 from opponents import best_linear, linprog_over, play_against

@@ -9,20 +9,11 @@ from longterm import InputError, Problem, SlaterPoint, hindsight, observe, run
 from longterm.errors import AssumptionWarning
 from longterm.learners import MirrorProx, NoViolationMirrorProx
 from longterm.learners.saddle_point.mirror_prox import mirror_prox_steps, unit_rows
-from longterm.problems import (
-    Affine,
-    Ball,
-    Box,
-    Linear,
-    RandomCosts,
-    RandomPermutations,
-    Replay,
-    SquaredDistance,
-    VaryingAffine,
-    budgeted_logistic,
-    doubly_stochastic,
-    two_dimensional,
-)
+from longterm.problems import budgeted_logistic, doubly_stochastic, two_dimensional
+from longterm.problems.constraints import Affine, VaryingAffine
+from longterm.problems.losses import Linear, SquaredDistance
+from longterm.problems.sets import Ball, Box
+from longterm.problems.streams import RandomCosts, RandomPermutations, Replay
 from opponents import linprog_over, play_against
 from zoo import D, sets
 

@@ -6,20 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longterm import InputError, Problem, hindsight, observe, run
-from longterm.learners import Need, NetworkedSaddlePoint
+from longterm.learners import NetworkedSaddlePoint
+from longterm.learners.interface.needs import Need
 from longterm.learners.saddle_point.networked_saddle_point import holding_multiplier
-from longterm.problems import (
-    Affine,
-    Ball,
-    Box,
-    Consensus,
-    Linear,
-    NoisyTargets,
-    Product,
-    Replay,
-    VaryingAffine,
-    consensus,
-)
+from longterm.problems import consensus
+from longterm.problems.constraints import Affine, Consensus, VaryingAffine
+from longterm.problems.losses import Linear
+from longterm.problems.sets import Ball, Box, Product
+from longterm.problems.streams import NoisyTargets, Replay
 from opponents import KINDS, play_linear
 
 SEGMENT = Box.cube(1, -1.0, 1.0)

@@ -6,8 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longterm import AOGD, InputError, Problem, observe, run
-from longterm.learners import Need, OneProjectionSGD
-from longterm.problems import Affine, Ball, Box, Linear, NoisyTargets, Replay, VaryingAffine, two_dimensional
+from longterm.learners import OneProjectionSGD
+from longterm.learners.interface.needs import Need
+from longterm.problems import two_dimensional
+from longterm.problems.constraints import Affine, VaryingAffine
+from longterm.problems.losses import Linear
+from longterm.problems.sets import Ball, Box
+from longterm.problems.streams import NoisyTargets, Replay
 from longterm.theory.schedules import ConstantSchedule
 from opponents import KINDS, best_in_box, onto_box_and_half_space, play_linear
 

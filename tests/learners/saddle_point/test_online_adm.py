@@ -7,21 +7,15 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from longterm import InputError, Problem, observe, run
-from longterm.learners import FeasibleOnlineADM, Need, OnlineADM
+from longterm.learners import FeasibleOnlineADM, OnlineADM
 from longterm.learners.interface.feedback import Feedback
+from longterm.learners.interface.needs import Need
 from longterm.learners.saddle_point.online_adm import OnlineADMState
-from longterm.problems import (
-    Affine,
-    Ball,
-    Box,
-    ElasticNetBudget,
-    L2Budget,
-    Linear,
-    Replay,
-    SquaredDistance,
-    VaryingAffine,
-    two_dimensional,
-)
+from longterm.problems import two_dimensional
+from longterm.problems.constraints import Affine, ElasticNetBudget, L2Budget, VaryingAffine
+from longterm.problems.losses import Linear, SquaredDistance
+from longterm.problems.sets import Ball, Box
+from longterm.problems.streams import Replay
 from opponents import KINDS, best_in_box, onto_box_and_half_space, play_linear
 from zoo import projection_of
 

@@ -7,9 +7,16 @@ from hypothesis import strategies as st
 
 from budget_problems import best_in_budget, budget_problem, factors, horizons, seeds
 from longterm import InputError, Problem, observe, run
-from longterm.learners import GivenScale, Multiplier, ProximalAOGD
+from longterm.learners import ProximalAOGD
+from longterm.learners.ftrl.ftrl_scales import GivenScale
+from longterm.learners.ftrl.multiplier import Multiplier
 from longterm.learners.interface.feedback import Feedback
-from longterm.problems import Affine, Ball, Box, ElasticNetBudget, Linear, Replay, late_reversal, two_dimensional
+from longterm.problems import two_dimensional
+from longterm.problems.constraints import Affine, ElasticNetBudget
+from longterm.problems.losses import Linear
+from longterm.problems.named.adversarial import late_reversal
+from longterm.problems.sets import Ball, Box
+from longterm.problems.streams import Replay
 from opponents import KINDS, best_in_box, play_linear
 
 

@@ -11,21 +11,12 @@ from longterm.errors import AssumptionWarning
 from longterm.learners import TwoPointBandit
 from longterm.learners.saddle_point.random_directions import GOLDEN, _mix, unit_direction
 from longterm.learners.saddle_point.two_point_bandit import inner_radius
-from longterm.problems import (
-    Affine,
-    Ball,
-    Box,
-    ElasticNetBudget,
-    L2Budget,
-    Linear,
-    Product,
-    RandomCosts,
-    Replay,
-    Simplex,
-    SwitchingCosts,
-    VaryingAffine,
-    two_dimensional,
-)
+from longterm.problems import two_dimensional
+from longterm.problems.constraints import Affine, ElasticNetBudget, L2Budget, VaryingAffine
+from longterm.problems.losses import Linear
+from longterm.problems.sets import Ball, Box, Product, Simplex
+from longterm.problems.streams import RandomCosts, Replay
+from longterm.problems.streams.costs import SwitchingCosts
 from longterm.theory.schedules import ConstantSchedule
 from opponents import best_in_box, regret_in_a_ball, slope
 

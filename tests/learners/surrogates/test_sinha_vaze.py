@@ -6,19 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longterm import InputError, Problem, observe, run
-from longterm.learners import AdaGradNorm, SinhaVaze, StronglyConvexOGD
+from longterm.learners import SinhaVaze
+from longterm.learners.surrogates.inner import AdaGradNorm, StronglyConvexOGD
 from longterm.learners.surrogates.sinha_vaze import ExponentialPrice
-from longterm.problems import (
-    Affine,
-    Ball,
-    Box,
-    L2Budget,
-    Linear,
-    Replay,
-    SquaredDistance,
-    VaryingAffine,
-    two_dimensional,
-)
+from longterm.problems import two_dimensional
+from longterm.problems.constraints import Affine, L2Budget, VaryingAffine
+from longterm.problems.losses import Linear, SquaredDistance
+from longterm.problems.sets import Ball, Box
+from longterm.problems.streams import Replay
 from opponents import KINDS, best_in_box, cut_problem, play_cut, play_linear, slope
 
 seeds = st.integers(0, 10**6)

@@ -6,21 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longterm import InputError, Problem, observe, run
-from longterm.learners import AdaGradNorm, Published, Sharp, YuLeeLee
+from longterm.learners import YuLeeLee
+from longterm.learners.surrogates.inner import AdaGradNorm
+from longterm.learners.surrogates.queue_rates import Published, Sharp
 from longterm.learners.surrogates.yu_lee_lee import QueuePrice
-from longterm.problems import (
-    Affine,
-    Ball,
-    Box,
-    L2Budget,
-    Linear,
-    RandomCosts,
-    Replay,
-    SquaredDistance,
-    SwitchingCosts,
-    VaryingAffine,
-    two_dimensional,
-)
+from longterm.problems import two_dimensional
+from longterm.problems.constraints import Affine, L2Budget, VaryingAffine
+from longterm.problems.losses import Linear, SquaredDistance
+from longterm.problems.sets import Ball, Box
+from longterm.problems.streams import RandomCosts, Replay
+from longterm.problems.streams.costs import SwitchingCosts
 from opponents import KINDS, best_in_box, play_linear, regret_in_a_ball, slope
 
 seeds, horizons = st.integers(0, 10**6), st.integers(1, 200)

@@ -6,17 +6,15 @@ import pytest
 from leaning import Leaning
 from longterm import AOGD, InputError, Problem, SlaterPoint, observe, run
 from longterm.errors import AssumptionWarning
-from longterm.learners import (
-    ConstantMargin,
-    DecayingMargin,
-    DecayingMarginAOGD,
-    DoublingRestarts,
-    Need,
-    NoViolationAOGD,
-    NoViolationMahdaviOGD,
-)
-from longterm.problems import Affine, Ball, Linear, Replay, two_dimensional
-from longterm.theory.margins import exact_margin
+from longterm.learners import DecayingMarginAOGD, DoublingRestarts, NoViolationAOGD, NoViolationMahdaviOGD
+from longterm.learners.interface.needs import Need
+from longterm.learners.tightened.margins import ConstantMargin, DecayingMargin
+from longterm.problems import two_dimensional
+from longterm.problems.constraints import Affine
+from longterm.problems.losses import Linear
+from longterm.problems.sets import Ball
+from longterm.problems.streams import Replay
+from longterm.theory.margin_sizes import exact_margin
 from longterm.theory.schedules import ConstantSchedule
 
 # --- what the learners are told -----------------------------------------------------------------------------

@@ -11,30 +11,16 @@ from scipy.optimize import linprog
 from leaning import Leaning
 from longterm import AOGD, InputError, Problem, SlaterPoint, find_slater_point, run
 from longterm.errors import AssumptionWarning
-from longterm.learners import (
-    ConstantMargin,
-    DecayingMargin,
-    DecayingMarginAOGD,
-    DoublingRestarts,
-    NoViolationAOGD,
-    NoViolationMahdaviOGD,
-)
+from longterm.learners import DecayingMarginAOGD, DoublingRestarts, NoViolationAOGD, NoViolationMahdaviOGD
 from longterm.learners.tightened.mahdavi_no_violation import fixed_point
-from longterm.problems import (
-    Affine,
-    Ball,
-    Box,
-    Linear,
-    RandomCosts,
-    Replay,
-    ResampledRows,
-    Simplex,
-    SwitchingCosts,
-    VaryingAffine,
-    budgeted_logistic,
-    late_reversal,
-    two_dimensional,
-)
+from longterm.learners.tightened.margins import ConstantMargin, DecayingMargin
+from longterm.problems import budgeted_logistic, two_dimensional
+from longterm.problems.constraints import Affine, VaryingAffine
+from longterm.problems.losses import Linear
+from longterm.problems.named.adversarial import late_reversal
+from longterm.problems.sets import Ball, Box, Simplex
+from longterm.problems.streams import RandomCosts, Replay, ResampledRows
+from longterm.problems.streams.costs import SwitchingCosts
 from longterm.theory.schedules import ConvexSchedule
 from zoo import problems
 

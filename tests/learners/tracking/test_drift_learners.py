@@ -24,18 +24,11 @@ from longterm.learners import (
     TrackedPenalty,
 )
 from longterm.learners.tracking.tracker import mixture
-from longterm.problems import (
-    Affine,
-    Ball,
-    Box,
-    L1Budget,
-    L2Budget,
-    Linear,
-    Replay,
-    Set,
-    VaryingAffine,
-    doubly_stochastic,
-)
+from longterm.problems import doubly_stochastic
+from longterm.problems.constraints import Affine, L1Budget, L2Budget, VaryingAffine
+from longterm.problems.losses import Linear
+from longterm.problems.sets import Ball, Box, Set
+from longterm.problems.streams import Replay
 
 INTERVAL = Box([-1.0], [1.0])
 T = 160

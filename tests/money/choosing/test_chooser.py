@@ -20,12 +20,12 @@ from longterm.money import (
     FixedMixture,
     HedgeDual,
     InverseGapWeighting,
-    LinearBelief,
     LinearUCB,
     PrimalDual,
     RidgeRegressor,
     ThompsonSampling,
 )
+from longterm.money.choosing.beliefs import LinearBelief
 
 
 def primals():

@@ -21,7 +21,7 @@ from longterm.money import (
     off_policy,
     replay_outcomes,
 )
-from longterm.money.choosing.hindsight import _solve_program, dual_bound
+from longterm.money.choosing.best_choices import _solve_program, dual_bound
 
 
 def instance(seed, rows=40, actions=4, resources=1):

@@ -10,17 +10,8 @@ from hypothesis import strategies as st
 from hypothesis_settings import examples
 from longterm import InputError
 from longterm.errors import BrokenBoundWarning, DatabaseError
-from longterm.money import (
-    EXP3IX,
-    Ceiling,
-    Chooser,
-    HedgeDual,
-    LinearBelief,
-    PlannedPrice,
-    PrimalDual,
-    Router,
-    ThompsonSampling,
-)
+from longterm.money import EXP3IX, Ceiling, Chooser, HedgeDual, PlannedPrice, PrimalDual, Router, ThompsonSampling
+from longterm.money.choosing.beliefs import LinearBelief
 
 MODELS = {"small": 1e-4, "large": 1e-2}
 

@@ -17,14 +17,14 @@ from longterm.money import (
     ExponentialWeights,
     HedgeDual,
     InverseGapWeighting,
-    LinearBelief,
     LinearUCB,
     RidgeRegressor,
     TableRegressor,
     ThompsonSampling,
 )
+from longterm.money.choosing.beliefs import LinearBelief
 from longterm.money.choosing.duals import Setting
-from longterm.money.choosing.primals import ActionOutcomes, OpenChoice, Request
+from longterm.money.choosing.primals import ActionOutcomes, ChoiceRequest, OpenChoice
 from longterm.money.prices import project_corner
 
 
@@ -124,7 +124,7 @@ def test_no_theorem_for_long_entropic_steps():
 
 
 def request(prices=(0.0,), costs=None, context=(), actions=2, round=1):
-    return Request(round, np.array(context, float), costs, np.array(prices, float), np.ones(actions, dtype=bool))
+    return ChoiceRequest(round, np.array(context, float), costs, np.array(prices, float), np.ones(actions, dtype=bool))
 
 
 def opened(action, probability, prices=(0.0,), context=(), actions=2):

@@ -434,7 +434,7 @@ def test_killed_processes_leave_no_hold_beyond_its_time(tmp_path):
 
 
 def test_closed_holds_are_deleted_after_a_week(ledger, clock, monkeypatch):
-    monkeypatch.setattr("longterm.money.ledger.rows.PRUNE_EVERY", 10)
+    monkeypatch.setattr("longterm.money.ledger.ledger_rows.PRUNE_EVERY", 10)
     ledger.add_account("a", 1000)
     for k in range(100):
         ledger.hold("a", 1, str(k))

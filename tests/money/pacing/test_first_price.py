@@ -8,16 +8,8 @@ from hypothesis import strategies as st
 from hypothesis_settings import examples
 from longterm import InputError
 from longterm.errors import NonFiniteError, OverspentWarning
-from longterm.money import (
-    Auctions,
-    FirstPricePacer,
-    LostPrices,
-    Outcome,
-    SeenPrices,
-    WonOrLost,
-    best_in_hindsight,
-    replay_auctions,
-)
+from longterm.money import Auctions, FirstPricePacer, Outcome, best_in_hindsight, replay_auctions
+from longterm.money.pacing.landscapes import LostPrices, SeenPrices, WonOrLost
 
 GRID = np.arange(11.0)
 KINDS = {"seen": SeenPrices, "lost": LostPrices, "won": WonOrLost}

@@ -19,10 +19,10 @@ from longterm.money import (
     PlannedMirrorDescent,
     PriceHistory,
     best_in_hindsight,
-    floor_shortfall,
     replay_auctions,
     synthetic_auctions,
 )
+from longterm.money.pacing.mirror_descent import floor_shortfall
 from pacers import HISTORY, NAMES, pacers
 from pacing_baselines import ProportionalController, tuned_controller
 

@@ -11,7 +11,8 @@ from scipy.optimize import linprog
 from hypothesis_settings import examples
 from longterm import InputError
 from longterm.errors import NonFiniteError, OverspentWarning
-from longterm.money import Auctions, Outcome, ReturnOnSpend, SeenPrices, best_in_hindsight, best_return, replay_auctions
+from longterm.money import Auctions, Outcome, ReturnOnSpend, best_in_hindsight, best_return, replay_auctions
+from longterm.money.pacing.landscapes import SeenPrices
 
 RULES = ("joint", "guarded")
 

@@ -13,11 +13,10 @@ from longterm.money import (
     Outcome,
     PriceHistory,
     best_in_hindsight,
-    floor_shortfall,
-    regret_bound,
     replay_auctions,
     synthetic_auctions,
 )
+from longterm.money.pacing.mirror_descent import floor_shortfall, regret_bound
 from longterm.theory import theorem_1
 from pacers import NAMES, pacers
 from pacing_baselines import PriceMixture

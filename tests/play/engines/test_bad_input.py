@@ -10,22 +10,12 @@ from longterm import AOGD, InputError, Problem, compare, run
 from longterm._base import validate
 from longterm.errors import BrokenBoundError, BrokenBoundWarning, NonFiniteError, StreamEndedError
 from longterm.learners.interface.feedback import Feedback
-from longterm.problems import (
-    Affine,
-    Ball,
-    CustomConstraint,
-    CustomLoss,
-    FromIterable,
-    Linear,
-    Logistic,
-    RandomCosts,
-    RandomPermutations,
-    Replay,
-    ResampledRows,
-    budgeted_logistic,
-    late_reversal,
-    two_dimensional,
-)
+from longterm.problems import budgeted_logistic, two_dimensional
+from longterm.problems.constraints import Affine, CustomConstraint
+from longterm.problems.losses import CustomLoss, Linear, Logistic
+from longterm.problems.named.adversarial import late_reversal
+from longterm.problems.sets import Ball
+from longterm.problems.streams import FromIterable, RandomCosts, RandomPermutations, Replay, ResampledRows
 from longterm.theory.schedules import ConvexSchedule, StronglyConvexSchedule
 
 PROBLEM = Problem(Ball(2), Linear(2), Affine([[1.0, 0.0]], [0.5]))

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from longterm import AOGD, run
-from longterm.problems import RandomPermutations, doubly_stochastic
+from longterm.problems import doubly_stochastic
+from longterm.problems.streams import RandomPermutations
 from longterm.problems.streams.generator import LARGEST_SEED, seed_words, uniforms
 
 jax = pytest.importorskip("jax")

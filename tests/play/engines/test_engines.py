@@ -8,19 +8,11 @@ import pytest
 
 from longterm import AOGD, InputError, Problem, compare, run
 from longterm.errors import BrokenBoundError, NonFiniteError
-from longterm.problems import (
-    Affine,
-    Ball,
-    CustomConstraint,
-    CustomLoss,
-    FromIterable,
-    Linear,
-    RandomCosts,
-    RandomPermutations,
-    Replay,
-    VaryingAffine,
-    doubly_stochastic,
-)
+from longterm.problems import doubly_stochastic
+from longterm.problems.constraints import Affine, CustomConstraint, VaryingAffine
+from longterm.problems.losses import CustomLoss, Linear
+from longterm.problems.sets import Ball
+from longterm.problems.streams import FromIterable, RandomCosts, RandomPermutations, Replay
 from longterm.testing.checks import assert_same_trace, engines_agree
 from zoo import crossed, games
 
@@ -213,7 +205,7 @@ def test_varying_constraints():
 def test_a_missing_extra_is_named():
     code = (
         "import sys; sys.modules['jax'] = None\n"
-        "import longterm\nfrom longterm.problems import RandomPermutations\n"
+        "import longterm\nfrom longterm.problems.streams import RandomPermutations\n"
         "p = longterm.problems.doubly_stochastic(2)\n"
         "try: longterm.run(p, longterm.AOGD.for_problem(p), RandomPermutations(2), 5, engine='jax')\n"
         "except ImportError as error: print(error)"

@@ -8,16 +8,11 @@ import pytest
 from longterm import AOGD, InputError, Problem, compare, observe, run
 from longterm.errors import StreamEndedError
 from longterm.play.engines.recorder import log_spaced_rounds
-from longterm.problems import (
-    Affine,
-    Ball,
-    FromIterable,
-    Linear,
-    RandomCosts,
-    RandomPermutations,
-    Replay,
-    doubly_stochastic,
-)
+from longterm.problems import doubly_stochastic
+from longterm.problems.constraints import Affine
+from longterm.problems.losses import Linear
+from longterm.problems.sets import Ball
+from longterm.problems.streams import FromIterable, RandomCosts, RandomPermutations, Replay
 from longterm.testing.checks import CHECKS, assert_same_trace, engines_agree
 from zoo import crossed, games, problems
 

@@ -16,7 +16,9 @@ from longterm.catalogue import scenarios
 from longterm.errors import InputError, SnapshotError
 from longterm.learners import ProjectedOGD, Restarted
 from longterm.play.engines.selection import faster_engine
-from longterm.problems import CustomLoss, RandomPermutations, Replay, doubly_stochastic
+from longterm.problems import doubly_stochastic
+from longterm.problems.losses import CustomLoss
+from longterm.problems.streams import RandomPermutations, Replay
 
 mpl.use("Agg")
 PROBLEM = doubly_stochastic(3)

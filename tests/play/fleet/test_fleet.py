@@ -10,8 +10,9 @@ from longterm._base.states import state_leaves
 from longterm.errors import BrokenBoundError, BrokenBoundWarning, NonFiniteError, SnapshotError
 from longterm.learners import MahdaviOGD, ProjectedOGD
 from longterm.play.fleet import numpy_rows as fleet_numpy
-from longterm.play.fleet import records as fleet_records
-from longterm.problems import Ball, Simplex, doubly_stochastic, two_dimensional
+from longterm.play.fleet import row_records as fleet_records
+from longterm.problems import doubly_stochastic, two_dimensional
+from longterm.problems.sets import Ball, Simplex
 from longterm.theory.schedules import ConvexSchedule
 from zoo import learners as zoo_learners
 

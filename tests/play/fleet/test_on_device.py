@@ -7,7 +7,7 @@ import pytest
 
 from longterm import AOGD, Feedback, Fleet
 from longterm.errors import BrokenBoundError, BrokenBoundWarning, InputError, NonFiniteError
-from longterm.problems import Ball
+from longterm.problems.sets import Ball
 from longterm.theory.schedules import ConvexSchedule
 
 jax = pytest.importorskip("jax")

@@ -8,7 +8,8 @@ import pytest
 
 from longterm import AOGD, Feedback, Fleet, observe
 from longterm.errors import DatabaseError, InputError
-from longterm.problems import Ball, two_dimensional
+from longterm.problems import two_dimensional
+from longterm.problems.sets import Ball
 from longterm.storage.database import Database
 from longterm.theory.schedules import ConvexSchedule
 

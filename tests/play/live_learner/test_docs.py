@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from delays import regret_in_blocks
-from longterm.problems import late_reversal
+from longterm.problems.named.adversarial import late_reversal
 from longterm.theory import gradient_bound_under_delay, lemma_5_delayed
 from longterm.theory.schedules import ConvexSchedule
 

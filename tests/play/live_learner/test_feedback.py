@@ -7,7 +7,8 @@ from live_plan import image
 from longterm import AOGD, Feedback, InputError, LiveLearner, observe
 from longterm.errors import BrokenBoundError, BrokenBoundWarning, NonFiniteError
 from longterm.learners import MahdaviOGD, ProjectedOGD
-from longterm.problems import Ball, budgeted_logistic, doubly_stochastic, two_dimensional
+from longterm.problems import budgeted_logistic, doubly_stochastic, two_dimensional
+from longterm.problems.sets import Ball
 from longterm.theory.schedules import ConstantSchedule
 
 PROBLEM = two_dimensional()

@@ -16,7 +16,8 @@ from longterm.errors import (
     UnknownTokenError,
     WindowFullError,
 )
-from longterm.problems import Ball, two_dimensional
+from longterm.problems import two_dimensional
+from longterm.problems.sets import Ball
 from zoo import crossed, games
 
 PROBLEM = two_dimensional()

@@ -15,7 +15,7 @@ if find_spec("river") is None:
     raise missing_extra("longterm.compat.river needs river", "river")
 
 from longterm.compat.river.conformal import OnlineConformal
-from longterm.compat.river.fair import FairLinearClassifier
-from longterm.compat.river.linear import BudgetLinearClassifier, BudgetLinearRegressor
+from longterm.compat.river.fair_stream import FairClassifierStream
+from longterm.compat.river.linear_stream import LinearClassifierStream, LinearRegressorStream
 
-__all__ = ["BudgetLinearClassifier", "BudgetLinearRegressor", "FairLinearClassifier", "OnlineConformal"]
+__all__ = ["FairClassifierStream", "LinearClassifierStream", "LinearRegressorStream", "OnlineConformal"]

@@ -6,10 +6,10 @@ ArenaResult, load_arena      results
 league, Preference           the ranking for a given trade-off
 """
 
-from longterm.lab.arena.execute import run_arena
+from longterm.lab.arena.arena_spec import ArenaSpec, arena_of
 from longterm.lab.arena.league import Preference, Standing, league
+from longterm.lab.arena.matches import run_arena
 from longterm.lab.arena.results import ArenaResult, Match, load_arena
-from longterm.lab.arena.spec import ArenaSpec, arena_of
 
 __all__ = [
     "ArenaResult",

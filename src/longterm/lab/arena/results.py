@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from longterm._base.arrays import FloatArray
-from longterm.lab.arena.spec import HORIZONS, ArenaJob, ArenaSpec, problem_name
+from longterm.lab.arena.arena_spec import HORIZONS, ArenaJob, ArenaSpec, problem_name
 from longterm.lab.experiments.folder import JobFolder
 from longterm.lab.experiments.result import MEASURES
-from longterm.learners import Need
+from longterm.learners.interface.needs import Need
 from longterm.play.engines.sums import ROUNDING_SHARE
 
 MEASURED = (*MEASURES, "largest_violation")

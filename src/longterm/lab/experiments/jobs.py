@@ -31,8 +31,8 @@ from longterm.catalogue.lookup import find_learner, find_problem
 from longterm.catalogue.scenarios import Scenario
 from longterm.errors import AssumptionWarning, InputError
 from longterm.hindsight.base import Hindsight
+from longterm.lab.experiments.recorded_rounds import logged_rounds, recorded_rounds
 from longterm.lab.experiments.result import LOGGED
-from longterm.lab.experiments.rounds import logged_rounds, recorded_rounds
 from longterm.lab.experiments.spec import ExperimentSpec, LearnerSpec, as_json, slug
 from longterm.learners import Learner
 from longterm.play import run

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Literal
 
-from longterm.lab.experiments.paper import OF_THE_PAPER, WITH_A_BUDGET
+from longterm.lab.experiments.paper_experiments import OF_THE_PAPER, WITH_A_BUDGET
 from longterm.lab.experiments.remarks import LABELS, is_near_figure
 from longterm.lab.experiments.result import LOGGED, Curve, Remark, Result
 

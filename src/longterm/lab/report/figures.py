@@ -10,9 +10,9 @@ import numpy as np
 
 from longterm._base.arrays import FloatArray
 from longterm.lab.experiments.result import LOGGED, Curve, Result
+from longterm.lab.report.axes import AxisScale, panels, scale_of
 from longterm.lab.report.formats import format_size, page_slug
 from longterm.lab.report.names import MEASURE_LATEX, MEASURE_NAMES
-from longterm.lab.report.scales import Scale, panels, scale_of
 from longterm.lab.report.style import (
     curve_style,
     escape_formula,
@@ -99,7 +99,7 @@ def _draw_bound(axis: Any, result: Result, bound: FloatArray, index: int, line: 
     )  # fmt: skip
 
 
-def _set_scale(axis: Any, scale: Scale, values: FloatArray) -> None:
+def _set_scale(axis: Any, scale: AxisScale, values: FloatArray) -> None:
     """Set the vertical axis and its limits."""
     finite = values[np.isfinite(values)]
     if scale.kind == "log":

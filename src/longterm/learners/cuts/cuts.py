@@ -31,7 +31,8 @@ from longterm._base.arrays import (
     repeat_while,
     where_rows,
 )
-from longterm.problems import Constraint, Set
+from longterm.problems.constraints import Constraint
+from longterm.problems.sets import Set
 
 PARALLEL = 1e-9
 """Two normals are parallel if the squared sine of their angle is at most this."""

@@ -67,7 +67,9 @@ from longterm.learners.interface.feedback import Feedback
 from longterm.learners.interface.feedback_check import OnBrokenBound
 from longterm.learners.interface.learner import Learner
 from longterm.learners.interface.needs import Need, StepKind, require_strong_convexity
-from longterm.problems import Constraint, Problem, Set
+from longterm.problems import Problem
+from longterm.problems.constraints import Constraint
+from longterm.problems.sets import Set
 from longterm.theory.bounds import HARD, REGRET, SQUARED, NoTheoremError, horizons_of
 
 ONE = validate.frozen(np.ones(1))
@@ -133,7 +135,8 @@ class HedgedCuts(Learner[HedgedCutsState]):
     --------
     >>> from longterm import run
     >>> from longterm.learners.cuts.hedged_cuts import HedgedCuts
-    >>> from longterm.problems import RandomPermutations, doubly_stochastic
+    >>> from longterm.problems import doubly_stochastic
+    >>> from longterm.problems.streams import RandomPermutations
     >>> problem = doubly_stochastic(4)
     >>> trace = run(problem, HedgedCuts.for_problem(problem), RandomPermutations(4), 1000)
     >>> bool(trace.hard_violation[-1] < 0.5)  # the sum over 1000 rounds

@@ -31,7 +31,9 @@ from longterm.learners.interface.feedback import Feedback
 from longterm.learners.interface.learner import Learner
 from longterm.learners.interface.needs import Need
 from longterm.learners.optimistic.hints import HintModel, LastGradient
-from longterm.problems import Constraint, Problem, Set
+from longterm.problems import Problem
+from longterm.problems.constraints import Constraint
+from longterm.problems.sets import Set
 from longterm.theory.bounds import REGRET, horizons_of
 
 

@@ -32,7 +32,9 @@ from longterm.errors import InputError
 from longterm.learners.interface.feedback import Feedback
 from longterm.learners.interface.learner import Learner, PointState
 from longterm.learners.interface.needs import StepKind, require_strong_convexity
-from longterm.problems import Problem, Set, VaryingAffine
+from longterm.problems import Problem
+from longterm.problems.constraints import VaryingAffine
+from longterm.problems.sets import Set
 from longterm.theory.bounds import HARD, REGRET, SQUARED, NoTheoremError, horizons_of
 from longterm.theory.step_sums import power_sum
 

@@ -29,9 +29,9 @@ import numpy as np
 from longterm._base.arrays import FloatArray
 from longterm._base.validate import Hyper
 from longterm.learners.ftrl.ftrl import FTRL
+from longterm.learners.ftrl.ftrl_scales import OnlineScale, scale_for
 from longterm.learners.ftrl.multiplier import Multiplier
 from longterm.learners.ftrl.scale_mixture import ScaleMixture, default_typical_size
-from longterm.learners.ftrl.scales import OnlineScale, scale_for
 from longterm.learners.ftrl.slots import FTRLState
 from longterm.learners.interface.needs import StepKind
 from longterm.learners.interface.prox_learner import as_numbers, length_bound, prox_of
@@ -83,9 +83,10 @@ class AdaptiveAFTRL(FTRL):
     --------
     >>> import numpy as np
     >>> import longterm as lt
+    >>> from longterm.problems import streams
     >>> problem = lt.problems.two_dimensional()
     >>> learner = lt.learners.AdaptiveAFTRL.for_problem(problem)
-    >>> trace = lt.run(problem, learner, lt.problems.Replay([np.tile([0.8, 0.6], (1000, 1))]))
+    >>> trace = lt.run(problem, learner, streams.Replay([np.tile([0.8, 0.6], (1000, 1))]))
     >>> round(float(learner.bound(problem, 1000, state=trace.state)["regret"]), 1)
     1295.1
     """
@@ -121,9 +122,10 @@ class MixedAFTRL(FTRL):
     --------
     >>> import numpy as np
     >>> import longterm as lt
+    >>> from longterm.problems import streams
     >>> rows = np.random.default_rng(0).standard_normal((500, 20))
     >>> problem = lt.problems.budgeted_logistic(rows, budget=1000.0)
-    >>> stream = lt.problems.ResampledRows(rows, np.sign(rows[:, 0]))
+    >>> stream = streams.ResampledRows(rows, np.sign(rows[:, 0]))
     >>> for rule in (lt.learners.AdaptiveAFTRL, lt.learners.MixedAFTRL):
     ...     print(round(float(lt.run(problem, rule.for_problem(problem), stream, 500).cumulative_loss[-1]) / 500, 2))
     1.2

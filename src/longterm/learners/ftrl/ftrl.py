@@ -43,9 +43,11 @@ class FTRL(ProxLearner[FTRLState]):
     Examples
     --------
     >>> import longterm as lt
+    >>> from longterm.learners.ftrl.ftrl_scales import GivenScale
+    >>> from longterm.learners.ftrl.multiplier import Multiplier
     >>> problem = lt.problems.two_dimensional()
     >>> prox = problem.constraint.prox(problem.enclosing_set)
-    >>> learner = lt.learners.FTRL(prox, lt.learners.GivenScale(step=1.0), lt.learners.Multiplier(theta_0=0.1))
+    >>> learner = lt.learners.FTRL(prox, GivenScale(step=1.0), Multiplier(theta_0=0.1))
     >>> sorted(learner.bound(problem, 2000))
     ['long_term_violation', 'regret']
     """

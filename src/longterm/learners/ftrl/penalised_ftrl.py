@@ -24,9 +24,9 @@ from __future__ import annotations
 from longterm._base import validate
 from longterm._base.validate import Hyper
 from longterm.learners.ftrl.ftrl import FTRL
+from longterm.learners.ftrl.ftrl_scales import GivenScale, OnlineScale
 from longterm.learners.ftrl.growing_penalty import GrowingPenalty
 from longterm.learners.ftrl.scale_mixture import ScaleMixture, default_typical_size
-from longterm.learners.ftrl.scales import GivenScale, OnlineScale
 from longterm.learners.interface.needs import Need
 from longterm.learners.interface.prox_learner import prox_of
 from longterm.problems import Problem
@@ -74,8 +74,9 @@ class AdaptivePenalisedFTRL(FTRL):
     --------
     >>> import numpy as np
     >>> import longterm as lt
-    >>> problem = lt.Problem(lt.problems.Ball(2), lt.problems.Linear(2), lt.problems.L1Budget(2, budget=0.5))
-    >>> stream = lt.problems.Replay([np.tile([0.9, 0.1], (500, 1))])
+    >>> from longterm.problems import constraints, losses, sets, streams
+    >>> problem = lt.Problem(sets.Ball(2), losses.Linear(2), constraints.L1Budget(2, budget=0.5))
+    >>> stream = streams.Replay([np.tile([0.9, 0.1], (500, 1))])
     >>> for rule in (lt.learners.AdaptivePenalisedFTRL, lt.learners.PenalisedFTRL):
     ...     trace = lt.run(problem, rule.for_problem(problem), stream)
     ...     print(trace.state.x.round(2) + 0.0, float(trace.hard_violation[-1].round(2)))

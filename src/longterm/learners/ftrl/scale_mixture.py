@@ -26,21 +26,22 @@ from longterm._base import validate
 from longterm._base.arrays import Array, FloatArray, as_column, dot, like, namespace
 from longterm.errors import InputError
 from longterm.learners.ftrl import multi_scale_hedge as hedges
+from longterm.learners.ftrl.ftrl_scales import OnlineState
 from longterm.learners.ftrl.multi_scale_hedge import HedgeState, radii
 from longterm.learners.ftrl.multiplier import Multiplier
-from longterm.learners.ftrl.scales import OnlineState
 from longterm.learners.ftrl.slots import FTRLDual, FTRLState, Scale, require_state
 from longterm.learners.interface.feedback import Feedback
 from longterm.learners.interface.prox_learner import as_numbers, positive_or_one
-from longterm.problems import Ball, Problem
+from longterm.problems import Problem
 from longterm.problems.constraints.prox import ElasticNetProx, Prox
+from longterm.problems.sets import Ball
 from longterm.theory.scales import SCALES
 
 STAGES, POINTS = 10, 32
 """The root ν is enclosed between 32 points, ten times: to 1e-15 of its interval."""
 
 
-class MixtureState(NamedTuple):
+class ScaleMixtureState(NamedTuple):
     """(V_{t−1}, M_{t−1}, p_t) and the Hedge."""
 
     square_sum: Array
@@ -136,12 +137,12 @@ class ScaleMixture(Scale):
         """Return ln π_k."""
         return hedges.log_priors(prox.over.radius, self.typical_size)
 
-    def init(self, prox: Prox, x: Array) -> MixtureState:
+    def init(self, prox: Prox, x: Array) -> ScaleMixtureState:
         hedge = HedgeState.zeros(x.shape[:-1], namespace(x), x.dtype)
         p = hedges.weights_of(hedge, prox.over.radius, self.log_priors(prox))
-        return MixtureState(*OnlineState.zeros(x), p, namespace(x).zeros_like(p), hedge)
+        return ScaleMixtureState(*OnlineState.zeros(x), p, namespace(x).zeros_like(p), hedge)
 
-    def observe(self, prox: Any, state: FTRLState, feedback: Feedback) -> MixtureState:
+    def observe(self, prox: Any, state: FTRLState, feedback: Feedback) -> ScaleMixtureState:
         before, R, gradient = state.scale, prox.over.radius, feedback.loss_gradient
         w, s = ray_of(prox, state.gradient_sum, state.weight[..., 0], before.square_sum)
         slope, p, unpriced = dot(gradient, w), before.weights, before.unpriced
@@ -151,18 +152,18 @@ class ScaleMixture(Scale):
             unpriced = unpriced + _where_charged(before.hedge, 0.0, state.multiplier * excess)
         else:
             hedge, p = hedges.reweight(hedge, p, s, ends, R, self.log_priors(prox))
-        return MixtureState(*OnlineState(*before[:2]).after(gradient), p, unpriced, hedge)
+        return ScaleMixtureState(*OnlineState(*before[:2]).after(gradient), p, unpriced, hedge)
 
-    def unit(self, scale: MixtureState) -> Array:
+    def unit(self, scale: ScaleMixtureState) -> Array:
         return scale.largest_gradient
 
-    def leader(self, prox: Any, state: FTRLState) -> tuple[MixtureLeader, MixtureState]:
+    def leader(self, prox: Any, state: FTRLState) -> tuple[MixtureLeader, ScaleMixtureState]:
         scale = self._price(prox, state) if self.priced else state.scale
         return MixtureLeader(prox, state.gradient_sum, scale.square_sum, scale.weights, scale.hedge), scale
 
-    def _price(self, prox: Any, state: FTRLState) -> MixtureState:
+    def _price(self, prox: Any, state: FTRLState) -> ScaleMixtureState:
         """Charge λ_t g(x^k_t) before round t where α > 0, and return the state with the weights that follow."""
-        scale: MixtureState = state.scale
+        scale: ScaleMixtureState = state.scale
         ray = ray_of(prox, state.gradient_sum, state.weight[..., 0], scale.square_sum)
         price = _where_charged(scale.hedge, state.multiplier * _values_on(prox, *ray), 0.0)
         hedge = scale.hedge._replace(losses=scale.hedge.losses + price)
@@ -171,7 +172,7 @@ class ScaleMixture(Scale):
     def report(self, prox: Prox, state: FTRLState) -> dict[str, Array]:
         return {"square_sum": state.scale.square_sum, "largest_gradient": state.scale.largest_gradient}
 
-    def primal_bounds(self, prox: Prox, scale: MixtureState) -> FloatArray:
+    def primal_bounds(self, prox: Prox, scale: ScaleMixtureState) -> FloatArray:
         """Return P_k + N_k of every radius, the expert at 0 last, as if the open block ended now."""
         R = prox.over.radius
         closed = hedges.close_block(scale.hedge, scale.weights, R)

@@ -24,8 +24,9 @@ from longterm.errors import AssumptionWarning, InputError, ScheduleError, kind_o
 from longterm.learners.interface.feedback import Feedback
 from longterm.learners.interface.feedback_check import FeedbackCheck, OnBrokenBound
 from longterm.learners.interface.needs import Need, require_needs
-from longterm.problems import Problem, Set
+from longterm.problems import Problem
 from longterm.problems.constants import Constants
+from longterm.problems.sets import Set
 from longterm.theory.assumptions import Assumption
 from longterm.theory.bounds import Bounds, BoundValues, NoTheoremError, Rounds, Theorem
 

@@ -7,7 +7,8 @@ import numpy as np
 from longterm._base.arrays import FloatArray
 from longterm.errors import InputError
 from longterm.learners.interface.needs import Need, require_needs
-from longterm.problems import Problem, Projection
+from longterm.problems import Problem
+from longterm.problems.projections.base import Projection
 
 SAMPLES = 32
 TOLERANCE = 1e-6

@@ -13,9 +13,10 @@ from longterm.errors import InputError
 from longterm.learners.interface.feedback import Feedback
 from longterm.learners.interface.learner import Learner, S
 from longterm.learners.interface.needs import Need, require_needs
-from longterm.problems import Problem, Set
+from longterm.problems import Problem
 from longterm.problems.constraints.prox import Prox
 from longterm.problems.constraints.smooth import SmoothProx
+from longterm.problems.sets import Set
 from longterm.theory.bounds import NoTheoremError
 
 

@@ -16,7 +16,7 @@ from longterm._base import validate
 from longterm._base.arrays import Array, as_column, like, namespace, resolution, rows_at
 from longterm.errors import InputError
 from longterm.learners.interface.feedback import Feedback
-from longterm.problems import Constraint
+from longterm.problems.constraints import Constraint
 from longterm.problems.constraints.base import max_with_index
 
 

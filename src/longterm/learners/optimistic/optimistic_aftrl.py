@@ -89,11 +89,13 @@ class OptimisticAFTRL(FTRL):
     --------
     >>> import numpy as np
     >>> import longterm as lt
+    >>> from longterm.learners.optimistic.hints import GivenHints, NoHint
+    >>> from longterm.problems import constraints, losses, sets, streams
     >>> costs = np.random.default_rng(0).choice([-1.0, 1.0], (500, 1))
-    >>> problem = lt.Problem(lt.problems.Ball(1), lt.problems.Linear(1), lt.problems.L2Budget(1, budget=0.5))
-    >>> for hints in (lt.learners.NoHint(), lt.learners.GivenHints(costs)):
+    >>> problem = lt.Problem(sets.Ball(1), losses.Linear(1), constraints.L2Budget(1, budget=0.5))
+    >>> for hints in (NoHint(), GivenHints(costs)):
     ...     learner = lt.learners.OptimisticAFTRL.for_problem(problem, hints=hints)
-    ...     state = lt.run(problem, learner, lt.problems.Replay([costs])).state
+    ...     state = lt.run(problem, learner, streams.Replay([costs])).state
     ...     print(round(float(learner.bound(problem, 500, state=state)["regret"])))
     1132
     940

@@ -33,8 +33,9 @@ from longterm.learners.interface.feedback import Feedback
 from longterm.learners.interface.learner import Learner
 from longterm.learners.interface.prox_learner import as_numbers
 from longterm.learners.optimistic.hints import HintModel, KnownConstraint, LastGradient
-from longterm.problems import Problem, Set
+from longterm.problems import Problem
 from longterm.problems.constants import Constants
+from longterm.problems.sets import Set
 from longterm.theory.bounds import HARD, REGRET, BoundValues
 
 EPSILON = 1e-12
@@ -84,10 +85,12 @@ class OptimisticCOCO(Learner[OptimisticCOCOState]):
     --------
     >>> import numpy as np
     >>> import longterm as lt
+    >>> from longterm.learners.optimistic.hints import GivenHints, NoHint
+    >>> from longterm.problems import constraints, losses, sets, streams
     >>> costs, rows = np.random.default_rng(0).choice([-1.0, 1.0], (2, 500, 1))
-    >>> problem = lt.Problem(lt.problems.Ball(1), lt.problems.Linear(1), lt.problems.VaryingAffine(1, 1, 1.0, 0.5))
-    >>> stream = lt.problems.Replay([costs], [rows[:, None, :], np.full((500, 1), 0.5)])  # |x| ≤ ½, one side at a time
-    >>> for hints in (lt.learners.NoHint(), lt.learners.GivenHints(costs)):
+    >>> problem = lt.Problem(sets.Ball(1), losses.Linear(1), constraints.VaryingAffine(1, 1, 1.0, 0.5))
+    >>> stream = streams.Replay([costs], [rows[:, None, :], np.full((500, 1), 0.5)])  # |x| ≤ ½, one side at a time
+    >>> for hints in (NoHint(), GivenHints(costs)):
     ...     trace = lt.run(problem, lt.learners.OptimisticCOCO.for_problem(problem, hints=hints), stream)
     ...     print([float(value[-1].round(1)) for value in (trace.cumulative_loss, trace.hard_violation)])
     [-7.3, 10.5]

@@ -24,7 +24,9 @@ from longterm.learners.interface.feedback import Feedback
 from longterm.learners.interface.learner import Learner
 from longterm.learners.interface.prox_learner import as_numbers
 from longterm.learners.optimistic.hints import HintModel, LastGradient
-from longterm.problems import Problem, Projection, Set
+from longterm.problems import Problem
+from longterm.problems.projections.base import Projection
+from longterm.problems.sets import Set
 from longterm.theory.bounds import HARD, REGRET, BoundValues
 
 EPSILON = 1e-12
@@ -61,11 +63,13 @@ class OptimisticOGD(Learner[OptimisticOGDState]):
     --------
     >>> import numpy as np
     >>> import longterm as lt
+    >>> from longterm.learners.optimistic.hints import GivenHints, NoHint
+    >>> from longterm.problems import constraints, losses, sets, streams
     >>> costs = np.random.default_rng(0).choice([-1.0, 1.0], (500, 1))
-    >>> problem = lt.Problem(lt.problems.Ball(1), lt.problems.Linear(1), lt.problems.L2Budget(1, budget=0.5))
-    >>> for hints in (lt.learners.NoHint(), lt.learners.GivenHints(costs)):
+    >>> problem = lt.Problem(sets.Ball(1), losses.Linear(1), constraints.L2Budget(1, budget=0.5))
+    >>> for hints in (NoHint(), GivenHints(costs)):
     ...     learner = lt.learners.OptimisticOGD.for_problem(problem, hints=hints)
-    ...     print(float(lt.run(problem, learner, lt.problems.Replay([costs])).cumulative_loss[-1].round(1)))
+    ...     print(float(lt.run(problem, learner, streams.Replay([costs])).cumulative_loss[-1].round(1)))
     -12.5
     -250.0
     """

@@ -17,11 +17,13 @@ from longterm._base.arrays import Array, as_column, dot, like, namespace, norm
 from longterm.errors import InputError
 from longterm.learners.interface.feedback import Feedback
 from longterm.learners.interface.prox_learner import require_same_constraint
-from longterm.problems import Ball, Box, Problem, Set, VaryingAffine
+from longterm.problems import Problem
+from longterm.problems.constraints import VaryingAffine
 from longterm.problems.constraints.prox import PenaltyProx
+from longterm.problems.sets import Ball, Box, Set
 
 
-class Stepped(NamedTuple):
+class PenaltyStepResult(NamedTuple):
     """The new point, and g_t there."""
 
     x: Array
@@ -36,7 +38,7 @@ class PenaltyStep(ABC):
     over: Set
 
     @abstractmethod
-    def step(self, x: Array, feedback: Feedback, weight: Array, curvature: Array) -> Stepped:
+    def step(self, x: Array, feedback: Feedback, weight: Array, curvature: Array) -> PenaltyStepResult:
         """Return the argmin from x_t with z = ∇f_t(x_t), for weights w and curvatures a of shape (...,)."""
 
 
@@ -51,11 +53,11 @@ class BudgetStep(PenaltyStep):
         """The set of the prox."""
         return self.prox.over
 
-    def step(self, x: Array, feedback: Feedback, weight: Array, curvature: Array) -> Stepped:
+    def step(self, x: Array, feedback: Feedback, weight: Array, curvature: Array) -> PenaltyStepResult:
         slope = feedback.loss_gradient - as_column(curvature) * x
         least = namespace(x).minimum(self.prox.least_weight(slope, curvature), weight)
         moved = self.prox.argmin(slope, as_column(least), curvature)
-        return Stepped(moved, self.prox.constraint.values(moved)[..., 0], least)
+        return PenaltyStepResult(moved, self.prox.constraint.values(moved)[..., 0], least)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,15 +66,16 @@ class HalfSpaceStep(PenaltyStep):
 
     >>> import numpy as np
     >>> import longterm as lt
+    >>> from longterm.problems import sets
     >>> from longterm.learners.penalties.penalty_step import HalfSpaceStep
     >>> feedback = lt.Feedback(np.array([-1.0, -3.0]), np.asarray(-0.2), np.array([1.0, 0.0]))  # g_t = x₁ − 0.2
-    >>> HalfSpaceStep(lt.problems.Ball(2)).step(np.zeros(2), feedback, np.asarray(9.0), np.asarray(1.0)).x.round(3)
+    >>> HalfSpaceStep(sets.Ball(2)).step(np.zeros(2), feedback, np.asarray(9.0), np.asarray(1.0)).x.round(3)
     array([0.2 , 0.98])
     """
 
     over: Ball | Box
 
-    def step(self, x: Array, feedback: Feedback, weight: Array, curvature: Array) -> Stepped:
+    def step(self, x: Array, feedback: Feedback, weight: Array, curvature: Array) -> PenaltyStepResult:
         slope = feedback.constraint_gradient
         free = x - feedback.loss_gradient / as_column(curvature)
         offset = dot(slope, x) - feedback.constraint  # g_t(x) = ⟨s, x⟩ − offset
@@ -82,7 +85,7 @@ class HalfSpaceStep(PenaltyStep):
             distance = _distance_in_box(self.over, free, slope, offset)
         least = namespace(x).minimum(curvature * distance, weight)
         moved = self.over.project(free - as_column(least / curvature) * slope)
-        return Stepped(moved, dot(slope, moved) - offset, least)
+        return PenaltyStepResult(moved, dot(slope, moved) - offset, least)
 
 
 def _distance_in_ball(over: Ball, y: Array, slope: Array, offset: Array) -> Array:

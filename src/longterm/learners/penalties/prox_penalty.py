@@ -26,8 +26,9 @@ from longterm.learners.interface.learner import Learner, QueueState, Variants
 from longterm.learners.interface.needs import Need, StepKind, require_strong_convexity
 from longterm.learners.penalties.penalty_step import PenaltyStep, require_penalty_step, require_same_step
 from longterm.learners.penalties.penalty_weights import GrowingWeights, PenaltyWeights
-from longterm.problems import Problem, Set
+from longterm.problems import Problem
 from longterm.problems.constants import Constants
+from longterm.problems.sets import Set
 from longterm.theory.assumptions import Assumption
 from longterm.theory.bounds import HARD, REGRET, BoundValues, Rounds, horizons_of
 from longterm.theory.step_sums import power_sum
@@ -50,9 +51,10 @@ class ProxPenalty(Learner[QueueState]):
     --------
     >>> import numpy as np
     >>> import longterm as lt
+    >>> from longterm.problems import streams
     >>> problem = lt.problems.two_dimensional()  # g = x₁ − ¼
     >>> learner = lt.learners.ProxPenalty.for_problem(problem, steps="strongly convex")
-    >>> trace = lt.run(problem, learner, lt.problems.Replay([np.tile([0.8, 0.6], (500, 1))]))
+    >>> trace = lt.run(problem, learner, streams.Replay([np.tile([0.8, 0.6], (500, 1))]))
     >>> trace.state.x.round(3), float(trace.hard_violation[-1].round(3))
     (array([0.25, 0.6 ]), 0.0)
     """

@@ -28,9 +28,10 @@ from longterm.errors import AssumptionWarning
 from longterm.learners.interface.feedback import Feedback
 from longterm.learners.interface.learner import PointState
 from longterm.learners.interface.needs import StepKind, require_strong_convexity
-from longterm.learners.saddle_point.duals import DualLearner, Duals, OneForTheMaximum, OnePerConstraint
-from longterm.problems import Problem, Set
+from longterm.learners.saddle_point.multiplier_rules import DualLearner, Duals, OneForTheMaximum, OnePerConstraint
+from longterm.problems import Problem
 from longterm.problems.constants import Constants
+from longterm.problems.sets import Set
 from longterm.theory.bounds import HARD, REGRET, SQUARED, BoundValues, NoTheoremError, Rounds, horizons_of
 from longterm.theory.schedules import PenaltySchedule
 from longterm.theory.step_sums import descent_cost, step_sums, tabulate

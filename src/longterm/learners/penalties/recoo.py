@@ -67,9 +67,10 @@ class RECOO(ProxPenalty):
     --------
     >>> import numpy as np
     >>> import longterm as lt
+    >>> from longterm.problems import streams
     >>> problem = lt.problems.two_dimensional()  # g = x₁ − ¼
     >>> learner = lt.learners.RECOO.for_problem(problem)
-    >>> lt.run(problem, learner, lt.problems.Replay([np.tile([0.8, 0.6], (500, 1))])).state.x.round(2)
+    >>> lt.run(problem, learner, streams.Replay([np.tile([0.8, 0.6], (500, 1))])).state.x.round(2)
     array([0.25, 0.6 ])
     """
 

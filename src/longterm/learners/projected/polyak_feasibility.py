@@ -31,8 +31,9 @@ from longterm.learners.interface.feedback import Feedback
 from longterm.learners.interface.learner import Learner, PointState
 from longterm.learners.interface.needs import Need, require_needs
 from longterm.learners.interface.slater_for import slater_point_for
-from longterm.problems import Problem, Set
+from longterm.problems import Problem
 from longterm.problems.constants import Constants
+from longterm.problems.sets import Set
 from longterm.problems.slater import SlaterPoint, require_slack
 from longterm.theory.assumptions import Assumption
 from longterm.theory.bounds import HARD, REGRET, BoundValues, NoTheoremError, Rounds, horizons_of
@@ -57,9 +58,10 @@ class PolyakFeasibility(Learner[PointState]):
     --------
     >>> import numpy as np
     >>> import longterm as lt
+    >>> from longterm.problems import streams
     >>> problem = lt.problems.two_dimensional()  # g = x₁ − ¼
     >>> learner = lt.learners.PolyakFeasibility.for_problem(problem, horizon=2000)
-    >>> trace = lt.run(problem, learner, lt.problems.Replay([np.tile([0.8, 0.6], (2000, 1))]))
+    >>> trace = lt.run(problem, learner, streams.Replay([np.tile([0.8, 0.6], (2000, 1))]))
     >>> bool(trace.largest_violation[-1] <= 0), trace.state.x.round(2)
     (True, array([0.18, 0.6 ]))
     """

@@ -24,8 +24,10 @@ from longterm.learners.interface.feedback import Feedback
 from longterm.learners.interface.learner import Learner, PointState
 from longterm.learners.interface.needs import Need, StepKind, require_strong_convexity
 from longterm.learners.interface.projection_check import known_projection, require_feasible_image
-from longterm.problems import Problem, Projection, Set
+from longterm.problems import Problem
 from longterm.problems.constants import Constants
+from longterm.problems.projections.base import Projection
+from longterm.problems.sets import Set
 from longterm.theory.bounds import HARD, REGRET, BoundValues, NoTheoremError, Rounds, horizons_of
 
 

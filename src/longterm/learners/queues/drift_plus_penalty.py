@@ -33,9 +33,10 @@ from longterm.learners.interface.feedback_check import OnBrokenBound
 from longterm.learners.interface.horizons import MadeForHorizon
 from longterm.learners.interface.learner import QueueState
 from longterm.learners.interface.needs import Need
-from longterm.learners.saddle_point.duals import DualLearner, Duals, per_constraint
-from longterm.problems import Problem, Set
+from longterm.learners.saddle_point.multiplier_rules import DualLearner, Duals, per_constraint
+from longterm.problems import Problem
 from longterm.problems.constants import Constants
+from longterm.problems.sets import Set
 from longterm.theory.bounds import LONG_TERM, REGRET, BoundValues, Rounds, horizons_of
 
 Preset = Literal["tuned", "yu-neely-wei", "neely-yu", "liakopoulos"]

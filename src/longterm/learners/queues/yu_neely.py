@@ -6,7 +6,7 @@ With queues Q in R^m, written with γ and α as in the article:
     x_{t+1} = argmin_{x ∈ B} ⟨∇f_t(x_t), x⟩ + ⟨w_t, g(x)⟩ + α‖x − x_t‖²                x_1 = centre of B
     w_t     = γ ( Q(t) + γ g(x_t) )
 
-Affine constraints and budgets have the argmin in closed form. `problems.Smooth` gives smooth ones theirs, up to an
+Affine constraints and budgets have the argmin in closed form. `constraints.Smooth` gives smooth ones theirs, up to an
 error that the theorem counts. A gradient in place of g itself is **not** covered by the theorem.
 
 Presets: "published" has γ = T^{1/4}, α = (G_m² + 1)√T/2, where G_m is the Lipschitz constant of the vector g (the
@@ -59,10 +59,11 @@ class YuNeely(MadeForHorizon[QueueState], ProxLearner[QueueState]):
     --------
     >>> import numpy as np
     >>> import longterm as lt
-    >>> at_least = lt.problems.Affine([[-1.0, 0.0]], [-0.5])  # x₁ ≥ ½, against every cost
-    >>> problem = lt.Problem(lt.problems.Ball(2), lt.problems.Linear(2), at_least)
+    >>> from longterm.problems import constraints, losses, sets, streams
+    >>> at_least = constraints.Affine([[-1.0, 0.0]], [-0.5])  # x₁ ≥ ½, against every cost
+    >>> problem = lt.Problem(sets.Ball(2), losses.Linear(2), at_least)
     >>> learner = lt.learners.YuNeely.for_problem(problem, horizon=10_000)
-    >>> trace = lt.run(problem, learner, lt.problems.Replay([np.tile([0.8, 0.6], (10_000, 1))]))
+    >>> trace = lt.run(problem, learner, streams.Replay([np.tile([0.8, 0.6], (10_000, 1))]))
     >>> round(float(trace.signed_violation.max()), 2)
     0.5
     """

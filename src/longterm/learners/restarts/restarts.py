@@ -84,8 +84,9 @@ class Restarted(Restarts):
     --------
     >>> import numpy as np
     >>> import longterm as lt
-    >>> problem = lt.Problem(lt.problems.Ball(2), lt.problems.Linear(2), lt.problems.L1Budget(2, budget=1.0))
-    >>> turning = lt.problems.Replay([np.repeat([[1.0, 0.0], [-1.0, 0.0]], 500, axis=0)])
+    >>> from longterm.problems import constraints, losses, sets, streams
+    >>> problem = lt.Problem(sets.Ball(2), losses.Linear(2), constraints.L1Budget(2, budget=1.0))
+    >>> turning = streams.Replay([np.repeat([[1.0, 0.0], [-1.0, 0.0]], 500, axis=0)])
     >>> learner = lt.learners.AFTRL.for_problem(problem)
     >>> for played in (learner, lt.learners.Restarted(learner, every=250)):
     ...     print(float(lt.run(problem, played, turning).cumulative_loss[-1].round(1)))

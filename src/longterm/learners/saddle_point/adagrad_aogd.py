@@ -30,7 +30,8 @@ from longterm.learners.ftrl.multiplier import Multiplier, MultiplierState
 from longterm.learners.interface.feedback import Feedback
 from longterm.learners.interface.learner import Learner, Variants
 from longterm.learners.interface.prox_learner import as_numbers, as_reported, positive_or_one
-from longterm.problems import Problem, Set
+from longterm.problems import Problem
+from longterm.problems.sets import Set
 from longterm.theory.bounds import REGRET, SIGNED, BoundValues
 
 
@@ -65,9 +66,10 @@ class AdaGradAOGD(Learner[AdaGradAOGDState]):
     --------
     >>> import numpy as np
     >>> import longterm as lt
+    >>> from longterm.problems import streams
     >>> problem = lt.problems.two_dimensional()  # g = x₁ − ¼
     >>> learner = lt.learners.AdaGradAOGD.for_problem(problem)
-    >>> lt.run(problem, learner, lt.problems.Replay([np.tile([0.8, 0.6], (2000, 1))])).state.x.round(1)
+    >>> lt.run(problem, learner, streams.Replay([np.tile([0.8, 0.6], (2000, 1))])).state.x.round(1)
     array([0.2, 0.6])
     """
 

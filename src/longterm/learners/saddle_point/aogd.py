@@ -30,9 +30,10 @@ from longterm.learners.interface.feedback import Feedback
 from longterm.learners.interface.horizons import ScheduledLearner
 from longterm.learners.interface.learner import DualState, Variants
 from longterm.learners.interface.needs import StepKind, require_strong_convexity
-from longterm.learners.saddle_point.duals import DualLearner, Duals, OneForTheMaximum
-from longterm.problems import Problem, Set
+from longterm.learners.saddle_point.multiplier_rules import DualLearner, Duals, OneForTheMaximum
+from longterm.problems import Problem
 from longterm.problems.constants import Constants
+from longterm.problems.sets import Set
 from longterm.theory import paper
 from longterm.theory.bounds import LONG_TERM, REGRET, SIGNED, BoundValues, NoTheoremError, Rounds
 from longterm.theory.schedules import ConvexSchedule, Schedule, StronglyConvexSchedule

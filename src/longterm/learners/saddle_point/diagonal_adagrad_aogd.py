@@ -25,7 +25,8 @@ from longterm.errors import InputError
 from longterm.learners.ftrl.multiplier import Multiplier
 from longterm.learners.interface.prox_learner import as_reported
 from longterm.learners.saddle_point.adagrad_aogd import AdaGradAOGD, AdaGradAOGDState
-from longterm.problems import Box, Problem
+from longterm.problems import Problem
+from longterm.problems.sets import Box
 from longterm.theory.bounds import REGRET, SIGNED, BoundValues, NoTheoremError, Rounds, horizons_of
 from longterm.theory.paper import violation_bound
 from longterm.theory.step_sums import power_sum
@@ -46,10 +47,11 @@ class DiagonalAdaGradAOGD(AdaGradAOGD):
     --------
     >>> import numpy as np
     >>> import longterm as lt
-    >>> at_least = lt.problems.Affine([[-1.0, -1.0]], [0.5])  # x₁ + x₂ ≥ −½
-    >>> problem = lt.Problem(lt.problems.Box.cube(2, -1.0, 1.0), lt.problems.Linear(2), at_least)
+    >>> from longterm.problems import constraints, losses, streams
+    >>> at_least = constraints.Affine([[-1.0, -1.0]], [0.5])  # x₁ + x₂ ≥ −½
+    >>> problem = lt.Problem(lt.problems.sets.Box.cube(2, -1.0, 1.0), losses.Linear(2), at_least)
     >>> learner = lt.learners.DiagonalAdaGradAOGD.for_problem(problem)
-    >>> lt.run(problem, learner, lt.problems.Replay([np.tile([0.9, 0.1], (5000, 1))])).state.x.round(2)
+    >>> lt.run(problem, learner, streams.Replay([np.tile([0.9, 0.1], (5000, 1))])).state.x.round(2)
     array([-1.  ,  0.04])
     """
 

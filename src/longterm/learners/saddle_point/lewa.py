@@ -31,7 +31,8 @@ from longterm.learners.interface.feedback import Feedback
 from longterm.learners.interface.feedback_check import OnBrokenBound, raise_or_warn
 from longterm.learners.interface.horizons import ScheduledLearner
 from longterm.learners.interface.needs import Need
-from longterm.problems import Problem, Set, Simplex
+from longterm.problems import Problem
+from longterm.problems.sets import Set, Simplex
 from longterm.theory.bounds import REGRET, SIGNED, BoundValues, NoTheoremError, Rounds, horizons_of
 from longterm.theory.paper import violation_bound
 from longterm.theory.schedules import ConstantSchedule
@@ -67,10 +68,11 @@ class LEWA(ScheduledLearner[LEWAState]):
     --------
     >>> import numpy as np
     >>> import longterm as lt
-    >>> half = lt.problems.Affine([[1.0, 0.0, 0.0]], [0.5])  # at most half of the weight on expert 0, who never errs
-    >>> problem = lt.Problem(lt.problems.Simplex(3), lt.problems.Linear(3, 2**0.5), half)
+    >>> from longterm.problems import constraints, losses, sets, streams
+    >>> half = constraints.Affine([[1.0, 0.0, 0.0]], [0.5])  # at most half of the weight on expert 0, who never errs
+    >>> problem = lt.Problem(sets.Simplex(3), losses.Linear(3, 2**0.5), half)
     >>> learner = lt.learners.LEWA.for_problem(problem, horizon=3000, loss_spread=1.0, constraint_spread=1.0)
-    >>> trace = lt.run(problem, learner, lt.problems.Replay([np.tile([0.0, 1.0, 1.0], (3000, 1))]))
+    >>> trace = lt.run(problem, learner, streams.Replay([np.tile([0.0, 1.0, 1.0], (3000, 1))]))
     >>> float(trace.cumulative_loss[-1].round(1)), float(trace.signed_violation[-1].round(1))  # the best loses 1500
     (1438.9, 61.1)
     """

@@ -31,9 +31,10 @@ from longterm._base.arrays import ROUNDING
 from longterm.errors import InputError
 from longterm.learners.interface.needs import Need
 from longterm.learners.saddle_point.aogd import AOGD
-from longterm.learners.saddle_point.duals import Duals, OneForTheMaximum, OnePerConstraint
-from longterm.problems import DoublyStochastic, ElasticNetBudget, Problem
+from longterm.learners.saddle_point.multiplier_rules import Duals, OneForTheMaximum, OnePerConstraint
+from longterm.problems import Problem
 from longterm.problems.constants import Constants
+from longterm.problems.constraints import DoublyStochastic, ElasticNetBudget
 from longterm.theory.assumptions import Assumption
 from longterm.theory.bounds import LONG_TERM, REGRET, SIGNED
 from longterm.theory.schedules import ConstantSchedule

@@ -27,8 +27,10 @@ from longterm.errors import InputError
 from longterm.learners.interface.feedback import Feedback
 from longterm.learners.interface.horizons import ScheduledLearner
 from longterm.learners.interface.needs import Need, require_needs
-from longterm.problems import Affine, Problem, Set
+from longterm.problems import Problem
 from longterm.problems.constants import Constants
+from longterm.problems.constraints import Affine
+from longterm.problems.sets import Set
 from longterm.theory.assumptions import Assumption
 from longterm.theory.bounds import LONG_TERM, REGRET, BoundValues, NoTheoremError, Rounds, horizons_of
 from longterm.theory.paper import violation_bound

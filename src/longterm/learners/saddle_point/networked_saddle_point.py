@@ -31,8 +31,10 @@ from longterm.errors import InputError
 from longterm.learners.interface.feedback import Feedback
 from longterm.learners.interface.learner import DualState, Learner
 from longterm.learners.interface.needs import Need
-from longterm.problems import Ball, Consensus, Problem, Product
+from longterm.problems import Problem
 from longterm.problems.constants import Constants
+from longterm.problems.constraints import Consensus
+from longterm.problems.sets import Ball, Product
 from longterm.theory.bounds import LONG_TERM, REGRET, BoundValues, NoTheoremError, Rounds, horizons_of
 
 
@@ -57,9 +59,10 @@ class NetworkedSaddlePoint(Learner[DualState]):
     --------
     >>> import numpy as np
     >>> import longterm as lt
-    >>> problem = lt.problems.consensus(3, [(0, 1), (1, 2)], lt.problems.Box.cube(1, -1.0, 1.0))
+    >>> from longterm.problems import streams
+    >>> problem = lt.problems.consensus(3, [(0, 1), (1, 2)], lt.problems.sets.Box.cube(1, -1.0, 1.0))
     >>> learner = lt.learners.NetworkedSaddlePoint.for_problem(problem, horizon=20_000)
-    >>> stream = lt.problems.NoisyTargets(np.array([-0.5, 0.2, 0.9]), spread=0.1)
+    >>> stream = streams.NoisyTargets(np.array([-0.5, 0.2, 0.9]), spread=0.1)
     >>> trace = lt.run(problem, learner, stream, rounds=20_000)
     >>> trace.state.x.round(1)  # the mean of all targets is 0.2
     array([0.2, 0.2, 0.2])

@@ -35,8 +35,10 @@ from longterm.learners.interface.needs import Need
 from longterm.learners.interface.projection_check import known_projection, require_projection
 from longterm.learners.interface.slater_for import slater_point_for
 from longterm.learners.saddle_point.aogd import AOGD
-from longterm.problems import Problem, Projection, Set
+from longterm.problems import Problem
 from longterm.problems.constants import Constants
+from longterm.problems.projections.base import Projection
+from longterm.problems.sets import Set
 from longterm.theory.bounds import REGRET, SIGNED, BoundValues, NoTheoremError, Rounds, horizons_of
 from longterm.theory.paper import violation_bound
 from longterm.theory.schedules import ConstantSchedule

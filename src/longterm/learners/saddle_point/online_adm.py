@@ -32,8 +32,10 @@ from longterm.learners.interface.feedback import Feedback
 from longterm.learners.interface.learner import Learner
 from longterm.learners.interface.needs import Need
 from longterm.learners.interface.projection_check import known_projection, require_feasible_image, require_projection
-from longterm.problems import Problem, Projection, Set
+from longterm.problems import Problem
 from longterm.problems.constants import Constants
+from longterm.problems.projections.base import Projection
+from longterm.problems.sets import Set
 from longterm.theory.bounds import HARD, LONG_TERM, REGRET, BoundValues, NoTheoremError, Rounds, horizons_of
 from longterm.theory.paper import violation_bound
 
@@ -69,9 +71,10 @@ class OnlineADM(Learner[OnlineADMState]):
     --------
     >>> import numpy as np
     >>> import longterm as lt
+    >>> from longterm.problems import streams
     >>> problem, onto = lt.problems.two_dimensional(), lambda x: np.minimum(x, [0.25, np.inf])
     >>> learner = lt.learners.OnlineADM.for_problem(problem, horizon=500, projection=onto)
-    >>> lt.run(problem, learner, lt.problems.Replay([np.tile([0.8, 0.6], (500, 1))])).state.x.round(2)
+    >>> lt.run(problem, learner, streams.Replay([np.tile([0.8, 0.6], (500, 1))])).state.x.round(2)
     array([0.25, 0.6 ])
     """
 

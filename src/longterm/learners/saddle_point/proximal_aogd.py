@@ -22,8 +22,8 @@ import numpy as np
 
 from longterm._base.arrays import Array, as_column
 from longterm._base.validate import Hyper
+from longterm.learners.ftrl.ftrl_scales import GivenScale, StronglyConvexScale, scale_for
 from longterm.learners.ftrl.multiplier import Multiplier, MultiplierState
-from longterm.learners.ftrl.scales import GivenScale, StronglyConvexScale, scale_for
 from longterm.learners.interface.feedback import Feedback
 from longterm.learners.interface.needs import StepKind
 from longterm.learners.interface.prox_learner import ProxLearner, as_reported, prox_of, values_of
@@ -62,9 +62,10 @@ class ProximalAOGD(ProxLearner[ProximalAOGDState]):
     --------
     >>> import numpy as np
     >>> import longterm as lt
+    >>> from longterm.problems import streams
     >>> problem = lt.problems.two_dimensional()  # g = x₁ − ¼
     >>> learner = lt.learners.ProximalAOGD.for_problem(problem, steps="strongly convex")
-    >>> lt.run(problem, learner, lt.problems.Replay([np.tile([0.8, 0.6], (2000, 1))])).state.x.round(2)
+    >>> lt.run(problem, learner, streams.Replay([np.tile([0.8, 0.6], (2000, 1))])).state.x.round(2)
     array([0.25, 0.6 ])
     """
 

@@ -37,8 +37,9 @@ from longterm.learners.interface.learner import DualState
 from longterm.learners.interface.needs import Need
 from longterm.learners.saddle_point.mahdavi_ogd import smallest_root
 from longterm.learners.saddle_point.random_directions import unit_direction
-from longterm.problems import Ball, Problem, Set
+from longterm.problems import Problem
 from longterm.problems.constants import Constants
+from longterm.problems.sets import Ball, Set
 from longterm.theory.assumptions import Assumption
 from longterm.theory.bounds import REGRET, SIGNED, BoundValues, NoTheoremError, Rounds, horizons_of
 from longterm.theory.paper import violation_bound
@@ -66,9 +67,10 @@ class TwoPointBandit(ScheduledLearner[DualState]):
     --------
     >>> import numpy as np
     >>> import longterm as lt
+    >>> from longterm.problems import streams
     >>> problem = lt.problems.two_dimensional()  # g = x₁ − ¼
     >>> learner = lt.learners.TwoPointBandit.for_problem(problem, horizon=2000, seed=np.arange(3))
-    >>> trace = lt.run(problem, learner, lt.problems.Replay([np.tile([0.8, 0.6], (2000, 1))]), record=[2000])
+    >>> trace = lt.run(problem, learner, streams.Replay([np.tile([0.8, 0.6], (2000, 1))]), record=[2000])
     >>> trace.state.x.round(2)
     array([[0.28, 0.59],
            [0.25, 0.59],

@@ -13,7 +13,7 @@ from longterm._base import validate
 from longterm._base.arrays import Array, as_column, dot, like, namespace
 from longterm._base.per_learner import PerLearner
 from longterm._base.validate import Hyper
-from longterm.problems import Set
+from longterm.problems.sets import Set
 
 
 class Inner(PerLearner, ABC):

@@ -24,8 +24,9 @@ from longterm._base.validate import Hyper
 from longterm.learners.interface.feedback import Feedback
 from longterm.learners.interface.learner import Learner
 from longterm.learners.surrogates.inner import Inner
-from longterm.problems import Problem, Set
+from longterm.problems import Problem
 from longterm.problems.constants import Constants
+from longterm.problems.sets import Set
 from longterm.theory.bounds import BoundValues, NoTheoremError, Rounds, horizons_of
 
 

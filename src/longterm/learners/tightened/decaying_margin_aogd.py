@@ -1,7 +1,7 @@
 """A-OGD on g + γ_t with a margin γ_t = min(ε, c t^{−β/2}) that falls: Σ g(x_t) ≤ 0 in the end, without a horizon.
 
-c = c_1 of `longterm.theory.margins` is enough in the end, because Σ γ_t grows as c T^{1−β/2}/(1 − β/2). `bound` shows
-from which T on. Needs a Slater point with slack ε. Guarantees: Lemma 5 on g + γ_t (`tightened`).
+c = c_1 of `longterm.theory.margin_sizes` is enough in the end, because Σ γ_t grows as c T^{1−β/2}/(1 − β/2).
+`bound` shows from which T on. Needs a Slater point with slack ε. Guarantees: Lemma 5 on g + γ_t (`tightened`).
 Proof: `docs/proofs/theory.md`. Not promised: Σ g(x_t) ≤ 0 early, feasibility in a single round.
 """
 
@@ -17,7 +17,7 @@ from longterm.learners.tightened.tightened import Tightened, full_scale, paper_r
 from longterm.problems import Problem
 from longterm.problems.slater import SlaterPoint
 from longterm.theory.bounds import REGRET, SIGNED
-from longterm.theory.margins import beta_of, coefficient
+from longterm.theory.margin_sizes import beta_of, coefficient
 
 
 class DecayingMarginAOGD(Tightened):

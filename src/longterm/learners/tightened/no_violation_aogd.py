@@ -1,7 +1,7 @@
 """A-OGD without violation (Jenatton, Huang, Archambeau 2016, Corollary 1, made explicit): A-OGD on g + γ.
 
 γ is chosen so that all the violation that Lemma 5 allows on g + γ is at most γT; then Σ g(x_t) ≤ 0.
-`longterm.theory.margins` has the formulas. There are three ways to choose γ:
+`longterm.theory.margin_sizes` has the formulas. There are three ways to choose γ:
 
     margin="exact sums"    the γ with γT = √(2 W (𝓡_γ + F T)), about three times smaller than
     margin="theorem"       γ = c_1 T^{−β/2}, from T ≥ c_0 on
@@ -36,7 +36,7 @@ from longterm.problems import Problem
 from longterm.problems.slater import SlaterPoint
 from longterm.theory.assumptions import Assumption
 from longterm.theory.bounds import REGRET, SIGNED
-from longterm.theory.margins import allowed_violation, beta_of, coefficient, exact_margin, needed_horizon
+from longterm.theory.margin_sizes import allowed_violation, beta_of, coefficient, exact_margin, needed_horizon
 
 MarginRule = Literal["exact sums", "theorem"]
 

@@ -17,7 +17,8 @@ import numpy as np
 from longterm._base import validate
 from longterm.learners.interface.needs import Need
 from longterm.learners.saddle_point.mirror_prox import MirrorProx, mirror_prox_steps, unit_rows
-from longterm.problems import Affine, Problem
+from longterm.problems import Problem
+from longterm.problems.constraints import Affine
 from longterm.problems.slater import SlaterPoint, find_slater_point
 from longterm.theory.assumptions import Assumption
 from longterm.theory.bounds import LONG_TERM, REGRET, BoundValues, Rounds, horizons_of

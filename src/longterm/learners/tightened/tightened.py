@@ -4,7 +4,7 @@ The learner is A-OGD or another with one multiplier for g = max_j g_j. Where Lem
 Σ g(x_t) ≤ 0. A Slater point x̂ in B with g(x̂) ≤ −ε makes room for margins γ_t ≤ ε: the comparator
 u_t = (1 − γ_t/ε) x* + (γ_t/ε) x̂ has g(u_t) ≤ −γ_t by convexity, and costs at most (F/ε) Σ γ_t more than x*.
 
-With W and 𝓡 of Lemma 5 (`theory.margins`) and D + γ for D, a constant margin has
+With W and 𝓡 of Lemma 5 (`theory.margin_sizes`) and D + γ for D, a constant margin has
 
     Σ f_t(x_t) − f_t(x*) ≤ 𝓡_γ + (γ/ε) F T,         Σ g(x_t) ≤ √(2 W (𝓡_γ + F T)) − γT.
 

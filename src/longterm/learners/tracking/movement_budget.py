@@ -24,7 +24,8 @@ from longterm._base.validate import Hyper
 from longterm.learners.interface.feedback import Feedback
 from longterm.learners.interface.learner import Learner
 from longterm.learners.interface.needs import Need
-from longterm.problems import Problem, Set
+from longterm.problems import Problem
+from longterm.problems.sets import Set
 from longterm.theory.bounds import REGRET, BoundValues, Rounds, horizons_of
 
 
@@ -54,9 +55,10 @@ class MovementBudget(Learner[MovementBudgetState]):
     Examples
     --------
     >>> import longterm as lt
+    >>> from longterm.problems import streams
     >>> problem = lt.problems.two_dimensional()
     >>> learner = lt.learners.MovementBudget.for_problem(problem, horizon=500, movement=2.0)
-    >>> bool(lt.run(problem, learner, lt.problems.NoisyTargets([0.3, 0.2], 0.2), 500).state.moved <= 2.0)
+    >>> bool(lt.run(problem, learner, streams.NoisyTargets([0.3, 0.2], 0.2), 500).state.moved <= 2.0)
     True
     """
 

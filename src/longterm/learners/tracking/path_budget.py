@@ -30,7 +30,8 @@ from longterm.learners.interface.horizons import require_within_horizon
 from longterm.learners.interface.learner import Learner
 from longterm.learners.interface.needs import Need
 from longterm.learners.surrogates.sinha_vaze import LARGEST_EXPONENT
-from longterm.problems import Problem, Set
+from longterm.problems import Problem
+from longterm.problems.sets import Set
 from longterm.theory.bounds import HARD, REGRET, BoundValues, NoTheoremError, Rounds, horizons_of
 
 
@@ -71,8 +72,9 @@ class PathBudget(Learner[PathBudgetState]):
     --------
     >>> import numpy as np
     >>> import longterm as lt
-    >>> problem = lt.Problem(lt.problems.Ball(2), lt.problems.Linear(2), lt.problems.Affine([[0.0, 1.0]], [0.5]))
-    >>> turning = lt.problems.Replay([np.repeat([[1.0, 0.0], [-1.0, 0.0]], 500, axis=0)])
+    >>> from longterm.problems import constraints, losses, sets, streams
+    >>> problem = lt.Problem(sets.Ball(2), losses.Linear(2), constraints.Affine([[0.0, 1.0]], [0.5]))
+    >>> turning = streams.Replay([np.repeat([[1.0, 0.0], [-1.0, 0.0]], 500, axis=0)])
     >>> for path in (0.0, 2.0):
     ...     learner = lt.learners.PathBudget.for_problem(problem, horizon=1000, path=path)
     ...     print(float(lt.run(problem, learner, turning).cumulative_loss[-1].round(1)))

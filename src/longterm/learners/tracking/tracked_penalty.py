@@ -35,7 +35,8 @@ from longterm.learners.tracking.ader import Ader
 from longterm.learners.tracking.hedged_restarts import HedgedRestarts
 from longterm.learners.tracking.strongly_adaptive import StronglyAdaptive
 from longterm.learners.tracking.tracker import Tracker
-from longterm.problems import Problem, Projection
+from longterm.problems import Problem
+from longterm.problems.projections.base import Projection
 from longterm.theory.bounds import REGRET, BoundValues, Rounds, horizons_of
 
 PenaltyKind = Literal["none", "distance", "slater", "projection"]
@@ -89,8 +90,9 @@ class TrackedPenalty(Surrogate):
     --------
     >>> import numpy as np
     >>> import longterm as lt
-    >>> problem = lt.Problem(lt.problems.Ball(2), lt.problems.Linear(2), lt.problems.L2Budget(2, budget=0.5))
-    >>> turning = lt.problems.Replay([np.repeat([[1.0, 0.0], [-1.0, 0.0]], 500, axis=0)])  # at best −½ a round
+    >>> from longterm.problems import constraints, losses, sets, streams
+    >>> problem = lt.Problem(sets.Ball(2), losses.Linear(2), constraints.L2Budget(2, budget=0.5))
+    >>> turning = streams.Replay([np.repeat([[1.0, 0.0], [-1.0, 0.0]], 500, axis=0)])  # at best −½ a round
     >>> trace = lt.run(problem, lt.learners.TrackedPenalty.for_problem(problem, horizon=1000), turning)
     >>> float(trace.cumulative_loss[-1].round()), float(trace.hard_violation[-1].round())
     (-450.0, 3.0)

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from longterm._base import validate
 from longterm._base.arrays import Array, FloatArray, namespace
 from longterm.learners.surrogates.inner import Inner
-from longterm.problems import Projection, Set
+from longterm.problems.projections.base import Projection
+from longterm.problems.sets import Set
 
 
 @dataclass(frozen=True, eq=False)

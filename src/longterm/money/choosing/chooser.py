@@ -89,7 +89,7 @@ class Chooser(Stored[ChooserCopy]):
     >>> from longterm.money.budgets import Budget
     >>> from longterm.money.choosing.chooser import Chooser
     >>> from longterm.money.choosing.duals import EntropicDual
-    >>> from longterm.money.choosing.linear import ThompsonSampling
+    >>> from longterm.money.choosing.linear_primals import ThompsonSampling
     >>> from longterm.money.choosing.primal_dual import PrimalDual
     >>> budget = Budget(limit=3.0, largest=1.0, above_cheapest=True)
     >>> rule = PrimalDual(ThompsonSampling(actions=2, features=1), EntropicDual(start=0.5), budget, horizon=10)

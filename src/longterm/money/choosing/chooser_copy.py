@@ -20,7 +20,7 @@ from longterm.money.choosing.open_choices import decode_choice, encode_choice
 from longterm.money.choosing.primal_dual import PrimalDual, RuleState
 from longterm.money.choosing.primals import ActionOutcomes, OpenChoice
 from longterm.money.holds import ExcessHold, HoldState
-from longterm.money.ledger.rows import put_group, read_groups
+from longterm.money.ledger.ledger_rows import put_group, read_groups
 from longterm.storage import schema as sql
 from longterm.storage.database import RoundRow
 from longterm.storage.packing import (
@@ -61,7 +61,7 @@ class Beliefs(NamedTuple):
     primal: Any
 
 
-class Counts(NamedTuple):
+class ChoiceCounts(NamedTuple):
     """The numbers of lessons, actions and refused requests."""
 
     lessons: int = 0
@@ -74,10 +74,10 @@ class Counts(NamedTuple):
     refused: int = 0
     """The requests for which no action was affordable."""
 
-    def learned(self) -> Counts:
+    def learned(self) -> ChoiceCounts:
         """Return the counts after one more lesson."""
         lessons, base = self.lessons + 1, self.base
-        return Counts(lessons, lessons if lessons - base >= LESSONS_KEPT else base, *self[2:])
+        return ChoiceCounts(lessons, lessons if lessons - base >= LESSONS_KEPT else base, *self[2:])
 
 
 class ChooserState(NamedTuple):
@@ -85,7 +85,7 @@ class ChooserState(NamedTuple):
 
     rule: RuleState
     generator: NDArray[np.uint64]
-    counts: Counts
+    counts: ChoiceCounts
     holds: Mapping[str, HoldState]
     """The states of calibrated holds, by action and group."""
     names: tuple[str, ...] = ()
@@ -121,12 +121,12 @@ class ChooserCopy(RoundsCopy[ChooserState, OpenChoice]):
         """The state of `_rng`, which may be ahead of the chooser's; None if it is unknown."""
         self._use(rule)
         super().__init__(
-            ChooserState(self._start, generator, Counts(actions=rule.actions), {}),
+            ChooserState(self._start, generator, ChoiceCounts(actions=rule.actions), {}),
             None if expire_after is None else validate.count("expire_after", expire_after),
             None if max_age is None else validate.positive_scalar("max_age", max_age),
         )
-        others = {"counts": np.zeros(len(Counts._fields), np.int64)}
-        self._packer = StatePacker(_small(self.state), {"counters": Counts._fields}, others)
+        others = {"counts": np.zeros(len(ChoiceCounts._fields), np.int64)}
+        self._packer = StatePacker(_small(self.state), {"counters": ChoiceCounts._fields}, others)
 
     def _use(self, rule: PrimalDual) -> None:
         self._start, self._rule = rule.init(), rule  # in this order: see `rule`
@@ -308,7 +308,7 @@ class ChooserCopy(RoundsCopy[ChooserState, OpenChoice]):
 
     def decode_state(self, data: bytes, asked: int) -> ChooserState:
         _, arrays = unpack_checked(data)
-        counts = Counts(*(int(count) for count in arrays["counts"]))
+        counts = ChoiceCounts(*(int(count) for count in arrays["counts"]))
         _require(min(counts) >= 0 and max(counts) <= LARGEST_COUNT, "a count is absurd")
         actions = counts.actions
         if actions != self._rule.actions:
@@ -334,7 +334,7 @@ class ChooserCopy(RoundsCopy[ChooserState, OpenChoice]):
         holds = {} if self.holds is None else read_groups(self.database, self.name)
         return ChooserState(whole, small.generator, counts, holds, names)
 
-    def _beliefs(self, counts: Counts) -> tuple[Any, tuple[str, ...], list[OpenChoice]]:
+    def _beliefs(self, counts: ChoiceCounts) -> tuple[Any, tuple[str, ...], list[OpenChoice]]:
         """Return beliefs and names, this copy's or the stored ones, and the lessons that they have not learned."""
         assert self.database is not None
         primal, names, learned = self._start.primal, (), 0  # type: Any, tuple[str, ...], int

@@ -50,7 +50,7 @@ class Setting(NamedTuple):
         return self.horizon
 
 
-class Stepped(ABC):
+class TunedStep(ABC):
     """A learner with a step size that is set for the problem unless it is given."""
 
     step: float | None
@@ -134,7 +134,7 @@ class Dual(ABC):
 
 
 @dataclass(frozen=True)
-class HedgeDual(Stepped, Dual):
+class HedgeDual(TunedStep, Dual):
     r"""Entropic mirror descent over M·Δ_{m+1}. The last coordinate is slack, so that no budget needs to bind.
 
     .. math:: λ_i = M \frac{e^{s_i}}{1 + \sum_j e^{s_j}}, \qquad s_i = ε \sum_t g_{t,i}
@@ -166,7 +166,7 @@ class HedgeDual(Stepped, Dual):
 
 
 @dataclass(frozen=True)
-class EuclideanDual(Stepped, Dual):
+class EuclideanDual(TunedStep, Dual):
     r"""Projected gradient steps on {λ ≥ 0, ‖λ‖₁ ≤ M}, from λ = 0.
 
     .. math:: λ_{t+1} = Π(λ_t + γ g_t)
@@ -195,7 +195,7 @@ class EuclideanDual(Stepped, Dual):
 
 
 @dataclass(frozen=True)
-class EntropicDual(Stepped, Dual):
+class EntropicDual(TunedStep, Dual):
     r"""Multiplicative prices, the usual choice for a router or a bidder.
 
     .. math:: λ_{t+1,i} = \min(1, M/\|u\|_1)\, u_i, \qquad u_i = λ_{t,i} e^{ε g_{t,i}/ρ}

@@ -13,8 +13,8 @@ import numpy as np
 from longterm._base import validate
 from longterm._base.arrays import FloatArray
 from longterm.errors import InputError
-from longterm.money.choosing.duals import Setting, Stepped
-from longterm.money.choosing.primals import ActionOutcomes, OpenChoice, Primal, Request, normalise
+from longterm.money.choosing.duals import Setting, TunedStep
+from longterm.money.choosing.primals import ActionOutcomes, ChoiceRequest, OpenChoice, Primal, normalise
 
 
 class LossState(NamedTuple):
@@ -23,7 +23,7 @@ class LossState(NamedTuple):
     losses: FloatArray
 
 
-class _Exponential(Stepped, Primal[LossState]):
+class _Exponential(TunedStep, Primal[LossState]):
     """A primal with weights e^{−ηL}."""
 
     def __post_init__(self) -> None:
@@ -33,7 +33,7 @@ class _Exponential(Stepped, Primal[LossState]):
     def init(self, setting: Setting) -> LossState:
         return LossState(np.zeros(self.actions))
 
-    def weigh(self, state: LossState, request: Request, rng: np.random.Generator) -> FloatArray:
+    def weigh(self, state: LossState, request: ChoiceRequest, rng: np.random.Generator) -> FloatArray:
         assert self.step is not None
         scores = np.where(request.allowed, -self.step * state.losses, -np.inf)
         return normalise(np.exp(scores - scores.max()), request.allowed)
@@ -147,7 +147,7 @@ class FixedMixture(Primal[LossState]):
     def init(self, setting: Setting) -> LossState:
         return LossState(np.zeros(self.actions))
 
-    def weigh(self, state: LossState, request: Request, rng: np.random.Generator) -> FloatArray:
+    def weigh(self, state: LossState, request: ChoiceRequest, rng: np.random.Generator) -> FloatArray:
         return normalise(np.asarray(self.shares), request.allowed)
 
     def learn(self, state: LossState, choice: OpenChoice, outcomes: ActionOutcomes, setting: Setting) -> LossState:

@@ -10,7 +10,7 @@ import numpy as np
 from longterm._base import validate
 from longterm._base.arrays import FloatArray
 from longterm.money.choosing.duals import Setting
-from longterm.money.choosing.primals import ActionOutcomes, OpenChoice, Primal, Request
+from longterm.money.choosing.primals import ActionOutcomes, ChoiceRequest, OpenChoice, Primal
 from longterm.money.choosing.regressors import Regressor
 
 
@@ -58,7 +58,7 @@ class InverseGapWeighting(Primal[Any]):
     def init(self, setting: Setting) -> Any:
         return self.regressor.init(self.actions, 1 + setting.resources)
 
-    def weigh(self, state: Any, request: Request, rng: np.random.Generator) -> FloatArray:
+    def weigh(self, state: Any, request: ChoiceRequest, rng: np.random.Generator) -> FloatArray:
         assert self.sharpness is not None
         predicted = self.regressor.predict(state, request.context)
         costs = predicted[1:].T if request.costs is None else request.costs

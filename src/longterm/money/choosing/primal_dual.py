@@ -22,10 +22,11 @@ from numpy.typing import NDArray
 
 from longterm._base import validate
 from longterm._base.arrays import FloatArray
+from longterm._base.exact_sum import ExactSum
 from longterm.errors import InputError, NonFiniteError
-from longterm.money.budgets import Budget, BudgetSet, Ceiling, Ledger
+from longterm.money.budgets import Budget, BudgetSet, Ceiling
 from longterm.money.choosing.duals import Dual, Setting, Situation
-from longterm.money.choosing.primals import ActionOutcomes, OpenChoice, Primal, Request
+from longterm.money.choosing.primals import ActionOutcomes, ChoiceRequest, OpenChoice, Primal
 
 
 class RuleState(NamedTuple):
@@ -35,9 +36,9 @@ class RuleState(NamedTuple):
     """t, the next request, from 1."""
     primal: Any
     dual: Any
-    committed: Ledger
+    committed: ExactSum
     """Money spent, and held back for open requests."""
-    spent: Ledger
+    spent: ExactSum
     """The cost of settled requests, in the units of the budgets."""
 
 
@@ -156,7 +157,7 @@ class PrimalDual:
 
     def init(self) -> RuleState:
         """Return the state before the first request."""
-        empty = Ledger.zeros((self.setting.resources,))
+        empty = ExactSum.zeros((self.setting.resources,))
         return RuleState(1, self.primal.init(self.setting), self.dual.init(self.setting), empty, empty)
 
     def require_sound(self, state: RuleState) -> None:
@@ -204,7 +205,7 @@ class PrimalDual:
         scaled = None if counted is None else budgets.sign * counted / setting.unit
         dual, target = state.dual, self._target(state, limit)
         if self.dual.plans_in(t):
-            request = Request(t, context, scaled, self.dual.prices(dual, setting), playable)
+            request = ChoiceRequest(t, context, scaled, self.dual.prices(dual, setting), playable)
             recent, left = partial(self.primal.predict_recent, state.primal, request), self._left(state, limit)
             situation = Situation(t, most / setting.unit, left, target, in_use, budgets.has_ceiling, recent)
             dual = self.dual.plan(dual, situation, setting)
@@ -214,7 +215,7 @@ class PrimalDual:
             refused = OpenChoice(t, context, prices, playable, -1, none, target, counted, nothing, base)
             gradient = budgets.sign * (0.0 - target)
             return state._replace(round=t + 1, dual=self.dual.update(dual, gradient, setting)), refused
-        chances = self._chances(state, Request(t, context, scaled, prices, playable), rng)
+        chances = self._chances(state, ChoiceRequest(t, context, scaled, prices, playable), rng)
         action = _draw(chances.tolist(), rng.random())
         bound = most[action] if budgets.has_caps_only else np.where(budgets.is_cap, most[action], 0.0)
         opened = OpenChoice(t, context, prices, playable, action, chances, target, counted, bound, base)
@@ -257,7 +258,7 @@ class PrimalDual:
             return self._even_target
         return np.asarray(np.maximum(self._left(state, limit), 0.0) / max(self.horizon - state.round + 1, 1))
 
-    def _chances(self, state: RuleState, request: Request, rng: np.random.Generator) -> FloatArray:
+    def _chances(self, state: RuleState, request: ChoiceRequest, rng: np.random.Generator) -> FloatArray:
         """Return the primal's probabilities, 0 for every action that is not allowed."""
         chances = np.where(request.allowed, self.primal.weigh(state.primal, request, rng), 0.0)
         numbers = chances.tolist()

@@ -17,7 +17,7 @@ from longterm.errors import InputError
 from longterm.money.choosing.duals import Setting
 
 
-class Request(NamedTuple):
+class ChoiceRequest(NamedTuple):
     """A request as a primal sees it before it acts."""
 
     round: int
@@ -117,14 +117,14 @@ class Primal(ABC, Generic[S]):
         """Return the state before the first request."""
 
     @abstractmethod
-    def weigh(self, state: S, request: Request, rng: np.random.Generator) -> FloatArray:
+    def weigh(self, state: S, request: ChoiceRequest, rng: np.random.Generator) -> FloatArray:
         """Return the probabilities of the actions, shape (K,)."""
 
     @abstractmethod
     def learn(self, state: S, choice: OpenChoice, outcomes: ActionOutcomes, setting: Setting) -> S:
         """Return the state after the outcomes of a choice, with costs as σĉ."""
 
-    def predict_recent(self, state: S, request: Request) -> Prediction:
+    def predict_recent(self, state: S, request: ChoiceRequest) -> Prediction:
         """Return the expected outcomes of recent requests, with this one last."""
         raise InputError("primal", f"{type(self).__name__} remembers no requests", "Take a linear primal with a window")
 

@@ -26,7 +26,7 @@ from longterm.errors import InputError, did_you_mean
 from longterm.money.budgets import Ceiling
 from longterm.money.choosing.choice import Choice
 from longterm.money.choosing.chooser import Chooser
-from longterm.money.choosing.linear import ThompsonSampling
+from longterm.money.choosing.linear_primals import ThompsonSampling
 from longterm.money.choosing.planned_price import PlannedPrice
 from longterm.money.choosing.primal_dual import PrimalDual
 from longterm.money.choosing.router_report import RouterReport

@@ -37,7 +37,7 @@ from longterm.money.ledger.accounts import (
     require_zone,
 )
 from longterm.money.ledger.lease import Lease
-from longterm.money.ledger.rows import MAX_DEPTH, LedgerRows
+from longterm.money.ledger.ledger_rows import MAX_DEPTH, LedgerRows
 from longterm.storage import schema as sql
 from longterm.storage.database import Database, Durability
 from longterm.storage.replica import LONGEST_NAME, Metrics, NoCopy, Replica, Stored

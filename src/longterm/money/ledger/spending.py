@@ -16,7 +16,7 @@ from longterm.errors import DatabaseError, InputError, OutOfBudgetError
 from longterm.money.ledger.accounts import require_amount, require_name, require_seconds
 from longterm.money.ledger.lease import Lease
 from longterm.money.ledger.ledger import KIND, Ledger
-from longterm.money.ledger.rows import LedgerRows
+from longterm.money.ledger.ledger_rows import LedgerRows
 from longterm.storage import schema as sql
 from longterm.storage.database import Database
 

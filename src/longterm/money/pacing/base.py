@@ -25,11 +25,11 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from longterm._base.arrays import Array, float_dtype, like, to_numpy
+from longterm._base.exact_sum import ExactSum
 from longterm._base.per_learner import PerLearner
+from longterm._base.selection import maximum, minimum
 from longterm._base.validate import Hyper
 from longterm.errors import InputError, NonFiniteError, OverspentWarning
-from longterm.money.budgets import Ledger
-from longterm.money.prices import maximum, minimum
 
 
 class Outcome(NamedTuple):
@@ -64,7 +64,7 @@ class PacerState(Protocol):
         """t, an integer array, counted from 1."""
 
     @property
-    def spent(self) -> Ledger:
+    def spent(self) -> ExactSum:
         """The sum of all payments, shape (...,)."""
 
 
@@ -177,9 +177,9 @@ class Pacer(PerLearner, ABC, Generic[S]):
             return np.int64(1), [array[()] for array in arrays]
         return xp.asarray(1, dtype=xp.int64), arrays
 
-    def _no_spending(self, batch_shape: tuple[int, ...], xp: Any) -> Ledger:
+    def _no_spending(self, batch_shape: tuple[int, ...], xp: Any) -> ExactSum:
         """Return an empty ledger for each pacer of the batch."""
-        return Ledger.zeros(np.broadcast_shapes(batch_shape, self.batch_shape), xp=xp)
+        return ExactSum.zeros(np.broadcast_shapes(batch_shape, self.batch_shape), xp=xp)
 
 
 def has_won(outcome: Outcome, round: int) -> bool:

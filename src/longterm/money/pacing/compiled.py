@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from longterm._base.arrays import FloatArray
-from longterm.money.budgets import GUARD
+from longterm._base.exact_sum import GUARD
 from longterm.money.pacing.base import Pacer
 from longterm.money.pacing.mirror_descent import DualMirrorDescent
 from longterm.money.pacing.planned import PlannedMirrorDescent

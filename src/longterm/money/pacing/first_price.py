@@ -23,11 +23,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from longterm._base import validate
 from longterm._base.arrays import Array
+from longterm._base.exact_sum import ExactSum
+from longterm._base.selection import maximum
 from longterm.errors import InputError
-from longterm.money.budgets import Ledger
 from longterm.money.pacing.base import Outcome, Pacer, has_won
-from longterm.money.pacing.landscapes import Counts, Landscape, SeenPrices
-from longterm.money.prices import Mirror, maximum, mirror_step
+from longterm.money.pacing.landscapes import Landscape, PriceCounts, SeenPrices
+from longterm.money.prices import Mirror, mirror_step
 
 
 class FirstPriceState(NamedTuple):
@@ -35,8 +36,8 @@ class FirstPriceState(NamedTuple):
 
     round: Array
     price: Array
-    spent: Ledger
-    counts: Counts
+    spent: ExactSum
+    counts: PriceCounts
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +107,7 @@ class FirstPricePacer(Pacer[FirstPriceState]):
         return True
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> FirstPriceState:
-        return FirstPriceState(np.int64(1), np.float64(self.start), Ledger.zeros(), self.landscape.init())
+        return FirstPriceState(np.int64(1), np.float64(self.start), ExactSum.zeros(), self.landscape.init())
 
     def price(self, state: FirstPriceState) -> Array:
         return state.price

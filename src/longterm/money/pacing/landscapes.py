@@ -23,7 +23,7 @@ from longterm._base.arrays import FloatArray
 from longterm.errors import InputError
 
 
-class Counts(NamedTuple):
+class PriceCounts(NamedTuple):
     """Two histograms over the grid, shape (cells + 1, bids + 1); the last row is for all cells together."""
 
     first: FloatArray
@@ -56,12 +56,12 @@ class Landscape(ABC):
         validate.validate_fields(self, validate.count, "cells")
         validate.validate_fields(self, validate.non_negative_scalar, "weight")
 
-    def init(self) -> Counts:
+    def init(self) -> PriceCounts:
         """Return empty histograms."""
         shape = (self.cells + 1, len(self.bids) + 1)
-        return Counts(np.zeros(shape), np.zeros(shape))
+        return PriceCounts(np.zeros(shape), np.zeros(shape))
 
-    def chance(self, counts: Counts, cell: int) -> FloatArray:
+    def chance(self, counts: PriceCounts, cell: int) -> FloatArray:
         """Return Ĝ(· | cell) on the grid, non-decreasing."""
         total = float(counts.first[-1].sum() + counts.second[-1].sum())
         share = self.weight / total if total else 0.0
@@ -78,7 +78,7 @@ class Landscape(ABC):
         """Return Ĝ on the grid from one cell's histograms."""
 
     @abstractmethod
-    def learn(self, counts: Counts, cell: int, bid: float, won: bool, price: float | None) -> Counts:
+    def learn(self, counts: PriceCounts, cell: int, bid: float, won: bool, price: float | None) -> PriceCounts:
         """Return the histograms after an auction. `price` is the market price, if it is known."""
 
     def _price_place(self, price: float) -> int:
@@ -111,7 +111,7 @@ class SeenPrices(Landscape):
         total = np.cumsum(first)
         return np.ones(len(self.bids)) if total[-1] == 0 else np.asarray(total[:-1] / total[-1])
 
-    def learn(self, counts: Counts, cell: int, bid: float, won: bool, price: float | None) -> Counts:
+    def learn(self, counts: PriceCounts, cell: int, bid: float, won: bool, price: float | None) -> PriceCounts:
         if price is None:
             raise InputError("price", "is missing", "SeenPrices needs the price of every auction; take LostPrices")
         return counts._replace(first=_incremented(counts.first, cell, self._price_place(price)))
@@ -142,7 +142,7 @@ class LostPrices(Landscape):
         survival = 1.0 - np.divide(lost[1:], at_risk, out=np.zeros(len(lost) - 1), where=at_risk > 0)
         return np.asarray(np.cumprod(survival[::-1])[::-1])
 
-    def learn(self, counts: Counts, cell: int, bid: float, won: bool, price: float | None) -> Counts:
+    def learn(self, counts: PriceCounts, cell: int, bid: float, won: bool, price: float | None) -> PriceCounts:
         if won:
             return counts._replace(second=_incremented(counts.second, cell, self.place(bid)))
         if price is None:
@@ -198,7 +198,7 @@ class WonOrLost(Landscape):
             middle, share = np.append(0.0, middle), np.append(0.0, share)
         return steps, np.where(self.bids > middle[-1], steps, np.interp(self.bids, middle, share))
 
-    def learn(self, counts: Counts, cell: int, bid: float, won: bool, price: float | None) -> Counts:
+    def learn(self, counts: PriceCounts, cell: int, bid: float, won: bool, price: float | None) -> PriceCounts:
         place = self.place(bid)
         if won:
             return counts._replace(second=_incremented(counts.second, cell, place))

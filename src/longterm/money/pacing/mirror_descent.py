@@ -25,24 +25,25 @@ import numpy as np
 
 from longterm._base import validate
 from longterm._base.arrays import Array, like
+from longterm._base.exact_sum import ExactSum
+from longterm._base.selection import maximum, minimum, where
 from longterm._base.validate import Hyper
 from longterm.errors import InputError
-from longterm.money.budgets import Ledger
 from longterm.money.pacing.base import Outcome, Pacer
-from longterm.money.pacing.history import PriceHistory
-from longterm.money.prices import Mirror, maximum, minimum, mirror_step, where
+from longterm.money.pacing.price_history import PriceHistory
+from longterm.money.prices import Mirror, mirror_step
 
 
-class DualState(NamedTuple):
+class MirrorDescentState(NamedTuple):
     """The round, the price π_t and the payments."""
 
     round: Array
     price: Array
-    spent: Ledger
+    spent: ExactSum
 
 
 @dataclass(frozen=True, eq=False)
-class DualMirrorDescent(Pacer[DualState]):
+class DualMirrorDescent(Pacer[MirrorDescentState]):
     """A pacer with one price of money, moved after every request.
 
     Parameters
@@ -119,26 +120,26 @@ class DualMirrorDescent(Pacer[DualState]):
         step = validate.positive_scalar("trust", trust) * scale / (deviation * np.sqrt(horizon))
         return cls(budget, horizon, step, start, mirror, floor, cost_weight)
 
-    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> DualState:
+    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> MirrorDescentState:
         first, (price,) = self._start(batch_shape, xp, dtype, self.start)
-        return DualState(first, price, self._no_spending(batch_shape, xp))
+        return MirrorDescentState(first, price, self._no_spending(batch_shape, xp))
 
-    def price(self, state: DualState) -> Array:
+    def price(self, state: MirrorDescentState) -> Array:
         return state.price
 
-    def raw_bid(self, state: DualState, value: Array, left: Array) -> Array:
+    def raw_bid(self, state: MirrorDescentState, value: Array, left: Array) -> Array:
         return value_bid(value, state.price, left)
 
-    def accept(self, state: DualState, value: Array, cost: Array) -> Array:
+    def accept(self, state: MirrorDescentState, value: Array, cost: Array) -> Array:
         """Return whether to take an offer at a posted price: the argmax of (v − π c) x over {0, 1}, if affordable."""
         return (value >= state.price * cost) & (cost <= self.remaining(state))
 
-    def update(self, state: DualState, outcome: Outcome) -> DualState:
+    def update(self, state: MirrorDescentState, outcome: Outcome) -> MirrorDescentState:
         price, paid = state.price, like(outcome.paid, state.price)
         lowest = self._moved(price, paid - like(self.rate, price))
         highest = self._moved(price, paid - like(self.floor / self.horizon, price))
         anchored = maximum(lowest, minimum(highest, like(self.cost_weight, price)))
-        return DualState(state.round + 1, anchored, state.spent.add(outcome.paid))
+        return MirrorDescentState(state.round + 1, anchored, state.spent.add(outcome.paid))
 
     def _moved(self, price: Array, excess: Array) -> Array:
         return mirror_step(self.mirror, price, like(self.step, price) * excess, like(self.start, price))

@@ -28,13 +28,14 @@ import numpy as np
 
 from longterm._base import validate
 from longterm._base.arrays import Array, as_float, like
+from longterm._base.exact_sum import ExactSum
+from longterm._base.selection import maximum
 from longterm._base.validate import Hyper
 from longterm.errors import InputError
-from longterm.money.budgets import Ledger
 from longterm.money.pacing.base import Outcome, Pacer
-from longterm.money.pacing.history import PriceHistory
 from longterm.money.pacing.mirror_descent import DualMirrorDescent, value_bid
-from longterm.money.prices import entropic_step, maximum
+from longterm.money.pacing.price_history import PriceHistory
+from longterm.money.prices import entropic_step
 
 
 class PlannedState(NamedTuple):
@@ -42,7 +43,7 @@ class PlannedState(NamedTuple):
 
     round: Array
     price: Array
-    spent: Ledger
+    spent: ExactSum
     expected: Array
 
 
@@ -64,7 +65,7 @@ class PlannedMirrorDescent(Pacer[PlannedState]):
     Examples
     --------
     >>> from longterm.money.pacing.base import Outcome
-    >>> from longterm.money.pacing.history import PriceHistory
+    >>> from longterm.money.pacing.price_history import PriceHistory
     >>> from longterm.money.pacing.planned import PlannedMirrorDescent
     >>> history = PriceHistory([10.0, 20.0], [1, 1], mean_value=0.2)
     >>> pacer = PlannedMirrorDescent(100.0, 10, step=0.1, start=0.02, history=history)  # the mean request: bid 10

@@ -32,11 +32,11 @@ import numpy as np
 
 from longterm._base import validate
 from longterm._base.arrays import Array, FloatArray
+from longterm._base.exact_sum import ExactSum
 from longterm.errors import InputError
-from longterm.money.budgets import Ledger
+from longterm.money.pacing.auction_replay import PacingRun
 from longterm.money.pacing.base import Outcome, Pacer, has_won
-from longterm.money.pacing.landscapes import Counts, Landscape
-from longterm.money.pacing.play import PacingRun
+from longterm.money.pacing.landscapes import Landscape, PriceCounts
 from longterm.money.prices import entropic_step
 
 SLACK_GUARD = 1e-12
@@ -51,10 +51,10 @@ class ReturnState(NamedTuple):
     """λ, the price of the return."""
     price: float
     """μ, the price of money."""
-    slack: Ledger
+    slack: ExactSum
     """Σ g, the distance of the return from its target, in money."""
-    spent: Ledger
-    counts: Counts | None
+    spent: ExactSum
+    counts: PriceCounts | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +133,7 @@ class ReturnOnSpend(Pacer[ReturnState]):
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> ReturnState:
         counts = None if self.landscape is None else self.landscape.init()
-        return ReturnState(np.int64(1), self.start, 0.0, Ledger.zeros(), Ledger.zeros(), counts)
+        return ReturnState(np.int64(1), self.start, 0.0, ExactSum.zeros(), ExactSum.zeros(), counts)
 
     def price(self, state: ReturnState) -> Array:
         return state.price

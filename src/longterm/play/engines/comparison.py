@@ -31,7 +31,8 @@ class Comparison(Mapping[str, Trace]):
     --------
     >>> from longterm import AOGD, compare, hindsight
     >>> from longterm.learners import ProjectedOGD
-    >>> from longterm.problems import RandomPermutations, doubly_stochastic
+    >>> from longterm.problems import doubly_stochastic
+    >>> from longterm.problems.streams import RandomPermutations
     >>> problem = doubly_stochastic(2)
     >>> learners = {"A-OGD": AOGD.for_problem(problem), "projected": ProjectedOGD.for_problem(problem)}
     >>> traces = compare(problem, learners, RandomPermutations(2), 1000)

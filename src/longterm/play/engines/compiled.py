@@ -24,8 +24,8 @@ from longterm.learners.interface.limits import BOUNDED, Limits
 from longterm.play.engines.recorder import Recorder
 from longterm.play.engines.sums import Sums
 from longterm.play.engines.trace import Trace
-from longterm.problems import Block, Problem
-from longterm.problems.streams.base import ChunkedStream
+from longterm.problems import Problem
+from longterm.problems.streams.base import Block, ChunkedStream
 
 try:
     import jax

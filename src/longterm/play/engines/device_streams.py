@@ -14,7 +14,7 @@ import numpy as np
 from jax import numpy as jnp
 
 from longterm._base.arrays import Array
-from longterm.problems import Stream
+from longterm.problems.streams import Stream
 from longterm.problems.streams.base import BLOCK_BYTES, CHUNK, ChunkedStream, Seeds
 from longterm.problems.streams.generator import LARGEST_SEED, POOL, seed_words, uniforms
 

@@ -21,8 +21,9 @@ from longterm.play.engines.reference import ReferenceRunner
 from longterm.play.engines.selection import Engine, EngineChoice, faster_engine
 from longterm.play.engines.trace import SeedsPlayed, Trace
 from longterm.play.engines.validation import require_fit, require_kinds, require_mapping, require_resumable
-from longterm.problems import Block, Problem, Seeds, Stream
-from longterm.problems.streams.base import validate_seeds
+from longterm.problems import Problem
+from longterm.problems.streams import Stream
+from longterm.problems.streams.base import Block, Seeds, validate_seeds
 
 if TYPE_CHECKING:
     from longterm.play.engines.compiled import CompiledRunner
@@ -96,7 +97,8 @@ def run(
     Examples
     --------
     >>> from longterm import AOGD, run
-    >>> from longterm.problems import RandomPermutations, doubly_stochastic
+    >>> from longterm.problems import doubly_stochastic
+    >>> from longterm.problems.streams import RandomPermutations
     >>> problem = doubly_stochastic(4)
     >>> trace = run(problem, AOGD.for_problem(problem), RandomPermutations(4), rounds=100, seeds=range(3))
     >>> trace.rounds[-1], trace.cumulative_loss.shape
@@ -157,7 +159,8 @@ def compare(
     Examples
     --------
     >>> from longterm import AOGD, compare
-    >>> from longterm.problems import RandomPermutations, doubly_stochastic
+    >>> from longterm.problems import doubly_stochastic
+    >>> from longterm.problems.streams import RandomPermutations
     >>> problem = doubly_stochastic(4)
     >>> learners = {"slow": AOGD.for_problem(problem, beta=0.5), "fast": AOGD.for_problem(problem, beta=0.8)}
     >>> traces = compare(problem, learners, RandomPermutations(4), rounds=100)

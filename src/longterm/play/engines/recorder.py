@@ -14,7 +14,8 @@ from longterm._base.arrays import Array, to_numpy
 from longterm.errors import InputError
 from longterm.play.engines.sums import Sums
 from longterm.play.engines.trace import SUM_OF_COLUMN, SeedsPlayed, Trace
-from longterm.problems import Problem, Stream
+from longterm.problems import Problem
+from longterm.problems.streams import Stream
 
 DECADES = 18
 """Powers of ten that log-spaced rounds cover: more rounds than any run has."""

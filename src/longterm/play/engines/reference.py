@@ -15,7 +15,8 @@ from longterm.learners.interface.limits import Limits
 from longterm.play.engines.recorder import Recorder
 from longterm.play.engines.sums import Sums
 from longterm.play.engines.trace import Trace
-from longterm.problems import Block, Problem
+from longterm.problems import Problem
+from longterm.problems.streams.base import Block
 
 OUTSIDE = 1e-6
 """The distance from the enclosing set, in diameters, above which a decision is reported to be outside of it."""

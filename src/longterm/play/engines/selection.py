@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from importlib.util import find_spec
 from typing import Any, Literal
 
-from longterm.problems import CustomConstraint, CustomLoss
+from longterm.problems.constraints import CustomConstraint
+from longterm.problems.losses import CustomLoss
 
 Engine = Literal["numpy", "jax"]
 """The reference engine, and the compiled one (extra `jax`)."""

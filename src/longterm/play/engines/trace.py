@@ -15,7 +15,8 @@ from longterm._base.arrays import Array, FloatArray
 from longterm._base.display import TextTable, format_number
 from longterm.errors import InputError, SnapshotError
 from longterm.play.engines.sums import Sums
-from longterm.problems import FromIterable, Problem, Stream
+from longterm.problems import Problem
+from longterm.problems.streams import FromIterable, Stream
 from longterm.storage.packing import restored_state, state_arrays
 from longterm.storage.snapshot import Snapshot, read_snapshot, write_snapshot
 
@@ -202,7 +203,8 @@ class Trace:
         >>> import tempfile
         >>> from pathlib import Path
         >>> from longterm import AOGD, Trace, run
-        >>> from longterm.problems import RandomPermutations, doubly_stochastic
+        >>> from longterm.problems import doubly_stochastic
+        >>> from longterm.problems.streams import RandomPermutations
         >>> problem = doubly_stochastic(2)
         >>> learner = AOGD.for_problem(problem)
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -274,7 +276,8 @@ class Trace:
         Examples
         --------
         >>> from longterm import AOGD, run
-        >>> from longterm.problems import RandomPermutations, doubly_stochastic
+        >>> from longterm.problems import doubly_stochastic
+        >>> from longterm.problems.streams import RandomPermutations
         >>> problem = doubly_stochastic(2)
         >>> trace = run(problem, AOGD.for_problem(problem), RandomPermutations(2), 10, record=[1, 10])
         >>> trace.regret([0.5, 0.5, 0.5, 0.5]).round(3)  # x_1 = 0 has loss ½ · 2, the mean matrix ½ · 1

@@ -8,7 +8,9 @@ from typing import Any
 from longterm.errors import InputError, kind_of
 from longterm.learners.interface.learner import Learner, require_learner
 from longterm.play.engines.trace import SeedsPlayed, StateUnknown, Trace
-from longterm.problems import Block, Problem, Stream
+from longterm.problems import Problem
+from longterm.problems.streams import Stream
+from longterm.problems.streams.base import Block
 
 
 def require_kinds(problem: Any, learners: dict[str, Any], stream: Any) -> None:
@@ -20,7 +22,7 @@ def require_kinds(problem: Any, learners: dict[str, Any], stream: Any) -> None:
         require_learner(learner, argument, _order_hint(learner))
     if not isinstance(stream, Stream):
         what = f"is {kind_of(stream)}, not a stream{_order_hint(stream)}"
-        remedy = "Wrap arrays with one row a round: longterm.problems.Replay([array, …]); an iterable: FromIterable(…)"
+        remedy = "Wrap arrays with one row a round: streams.Replay([array, …]); an iterable: FromIterable(…)"
         raise InputError("stream", what, remedy)
 
 

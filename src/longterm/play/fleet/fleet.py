@@ -23,7 +23,7 @@ from longterm.learners.interface.feedback_check import FeedbackCheck, OnBrokenBo
 from longterm.learners.interface.learner import Learner, require_learner
 from longterm.play.fleet.numpy_rows import NumpyRows
 from longterm.play.fleet.stored import StoredFleet
-from longterm.play.live_learner.state import require_near
+from longterm.play.live_learner.live_state import require_near
 from longterm.storage.database import Durability
 from longterm.storage.one_thread import OneThread
 from longterm.storage.packing import require_sound, restored_state, state_arrays
@@ -67,7 +67,7 @@ class Fleet:
     --------
     >>> import numpy as np
     >>> from longterm import AOGD, Feedback, Fleet
-    >>> from longterm.problems import Ball
+    >>> from longterm.problems.sets import Ball
     >>> from longterm.theory.schedules import ConvexSchedule
     >>> fleet = Fleet(AOGD(Ball(2), ConvexSchedule(2.0, 1.0, beta=np.array([0.5, 0.6, 0.7]))), size=3)
     >>> fleet.tell(Feedback(np.array([[1.0, 0.0]]), np.array([0.2]), np.array([[0.0, 1.0]])), rows=[1])

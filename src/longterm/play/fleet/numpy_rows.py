@@ -18,7 +18,7 @@ from longterm.learners.interface.feedback import Feedback
 from longterm.learners.interface.feedback_check import FeedbackCheck, require_match
 from longterm.learners.interface.learner import Learner
 from longterm.learners.interface.limits import Limits
-from longterm.play.fleet.records import Fields, Records, Rows
+from longterm.play.fleet.row_records import Fields, Records, Rows
 
 BLOCK_BYTES = 2**20
 """Bytes of the decisions of a block."""

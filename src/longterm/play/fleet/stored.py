@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from longterm._base.arrays import Array
 from longterm.learners.interface.feedback import Feedback
 from longterm.play.fleet.numpy_rows import NumpyRows
-from longterm.play.live_learner.state import require_near
+from longterm.play.live_learner.live_state import require_near
 from longterm.storage import schema as sql
 from longterm.storage.database import Database, Durability
 from longterm.storage.packing import LARGEST_COUNT, pack, require_sound, restored_state, unpack

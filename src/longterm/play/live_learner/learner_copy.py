@@ -17,7 +17,7 @@ from longterm.errors import ExpiredTokenError, NonFiniteError, TokenError, Unkno
 from longterm.learners.interface.feedback import Feedback
 from longterm.learners.interface.learner import Learner
 from longterm.play.engines.sums import Sums
-from longterm.play.live_learner.state import LiveState, require_near
+from longterm.play.live_learner.live_state import LiveState, require_near
 from longterm.storage.database import RoundRow
 from longterm.storage.packing import (
     LARGEST_COUNT,

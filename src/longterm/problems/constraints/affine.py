@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 from longterm._base import validate
 from longterm._base.arrays import Array, FloatArray, as_column, like, namespace, rows_at, times_table
 from longterm.problems.constraints.base import Constraint
-from longterm.problems.projections import Polyhedron, Projection
+from longterm.problems.projections.base import Projection
+from longterm.problems.projections.polyhedron import Polyhedron
 from longterm.problems.sets import Ball, Set
 
 

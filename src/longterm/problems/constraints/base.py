@@ -16,7 +16,7 @@ import numpy as np
 from longterm._base.arrays import Array, FloatArray, as_column, dot, first_true, namespace
 from longterm._base.display import ReprMixin
 from longterm.problems.constraints.prox import AffineProx, Prox
-from longterm.problems.projections import Projection
+from longterm.problems.projections.base import Projection
 from longterm.problems.sets import Set
 
 if TYPE_CHECKING:

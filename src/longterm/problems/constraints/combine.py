@@ -14,7 +14,7 @@ from longterm._base.arrays import Array, FloatArray, as_column, dots, namespace,
 from longterm.errors import InputError
 from longterm.problems.constraints.affine import Affine
 from longterm.problems.constraints.base import Constraint, Linearised, max_with_index, one_hot
-from longterm.problems.projections import Projection
+from longterm.problems.projections.base import Projection
 from longterm.problems.sets import Set
 
 

@@ -14,7 +14,7 @@ from longterm._base.registered import registered
 from longterm.errors import InputError
 from longterm.problems.constraints.affine import Affine
 from longterm.problems.constraints.base import Constraint
-from longterm.problems.projections import Projection
+from longterm.problems.projections.base import Projection
 from longterm.problems.sets import Product, Set
 
 

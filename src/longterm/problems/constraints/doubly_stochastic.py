@@ -13,7 +13,8 @@ from longterm._base.arrays import ROUNDING, Array, FloatArray, dot, like, namesp
 from longterm.errors import InputError
 from longterm.problems.constraints.affine import Affine
 from longterm.problems.constraints.base import Constraint
-from longterm.problems.projections import Projection, project_onto_doubly_stochastic
+from longterm.problems.projections.base import Projection
+from longterm.problems.projections.birkhoff import project_onto_doubly_stochastic
 from longterm.problems.sets import Ball, Box, RowStochastic, Set
 
 MAX_SIZE = 10_000

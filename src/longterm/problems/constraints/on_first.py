@@ -19,7 +19,7 @@ from longterm._base.arrays import Array, FloatArray, as_column, namespace
 from longterm._base.registered import registered
 from longterm.problems.constraints.base import Constraint
 from longterm.problems.constraints.prox import PenaltyProx, Prox
-from longterm.problems.projections import Projection
+from longterm.problems.projections.base import Projection
 from longterm.problems.sets import Ball, Product, Set
 
 

@@ -15,8 +15,9 @@ from longterm._base import validate
 from longterm._base.arrays import ROUNDING, Array, FloatArray, as_column, dot, namespace
 from longterm.problems.constraints.base import Constraint, Linearised
 from longterm.problems.constraints.extreme_eigenvector import ExtremeEigenvector, full_decomposition
-from longterm.problems.projections import Projection, project_onto_correlation, project_onto_psd_in_ball
-from longterm.problems.projections.psd import as_symmetric
+from longterm.problems.projections.base import Projection
+from longterm.problems.projections.correlation import project_onto_correlation
+from longterm.problems.projections.psd import as_symmetric, project_onto_psd_in_ball
 from longterm.problems.sets import Ball, Box, Set
 
 
@@ -34,7 +35,7 @@ class PositiveSemidefinite(Constraint):
     floor : float
         The lower bound on the eigenvalues.
     eigenvector : ExtremeEigenvector
-        The method that computes v (`longterm.problems.constraints.extreme_eigenvector`).
+        The method that computes v (`constraints.extreme_eigenvector`).
 
     Examples
     --------

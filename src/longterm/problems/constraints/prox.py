@@ -20,7 +20,7 @@ from longterm.problems.sets import Box, Set
 
 if TYPE_CHECKING:
     from longterm.problems.constraints.base import Constraint
-    from longterm.problems.constraints.budgets import ElasticNetBudget, L2Budget
+    from longterm.problems.constraints.norm_budgets import ElasticNetBudget, L2Budget
 
 
 class Prox(ABC):

@@ -8,7 +8,7 @@ from longterm._base import validate
 from longterm._base.arrays import Array, FloatArray
 from longterm.problems.constraints.affine import Affine
 from longterm.problems.constraints.base import Constraint, Linearised
-from longterm.problems.projections import Projection
+from longterm.problems.projections.base import Projection
 from longterm.problems.sets import Set
 
 

@@ -17,7 +17,7 @@ from longterm.errors import InputError
 from longterm.problems.constraints.affine import Affine
 from longterm.problems.constraints.base import Constraint
 from longterm.problems.constraints.prox import Prox
-from longterm.problems.projections import Projection
+from longterm.problems.projections.base import Projection
 from longterm.problems.sets import Set
 
 

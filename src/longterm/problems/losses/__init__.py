@@ -3,8 +3,7 @@
 from longterm.problems.losses.base import Loss
 from longterm.problems.losses.custom import CustomLoss
 from longterm.problems.losses.linear import Linear
-from longterm.problems.losses.margins import Hinge, Logistic, SquaredHinge
-from longterm.problems.losses.priced_utility import PricedUtility
+from longterm.problems.losses.margin_losses import Hinge, Logistic, SquaredHinge
 from longterm.problems.losses.residuals import Absolute, Huber, LeastSquares, Quantile
 from longterm.problems.losses.squared_distance import SquaredDistance
 
@@ -17,7 +16,6 @@ __all__ = [
     "Linear",
     "Logistic",
     "Loss",
-    "PricedUtility",
     "Quantile",
     "SquaredDistance",
     "SquaredHinge",

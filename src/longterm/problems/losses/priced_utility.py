@@ -31,7 +31,7 @@ class PricedUtility(Loss):
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm.problems.losses import PricedUtility
+    >>> from longterm.problems.losses.priced_utility import PricedUtility
     >>> f = PricedUtility(weights=[2.0, 1.0], gains=[1.0, 3.0], caps=[1.0, 1.0], prices=(0.0, 4.0))
     >>> value, gradient = f.value_and_gradient(np.array([1.0, 0.0]), 0.5)
     >>> round(float(value), 4), gradient, f.strong_convexity  # ½ − 2 log 2, (½ − 1, ½ − 3), min(2/4, 9/16)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from longterm._base import validate
 from longterm._base.arrays import Array, as_column, dot, namespace
-from longterm.problems.losses.rows import RowLoss
+from longterm.problems.losses.row_loss import RowLoss
 from longterm.problems.sets import Set
 
 

@@ -56,7 +56,7 @@ def random_half_spaces(dimension: int = 3, count: int = 6, *, instance: int = 0)
 def switching_constraints(pool: Affine, cost_norm: float = 1.0) -> Problem:
     """Return f_t(x) = ⟨c_t, x⟩ on [−1, 1]^d with one constraint ⟨a, x⟩ ≤ b of the `pool` in each round.
 
-    `longterm.problems.SwitchingConstraints` keeps each constraint for as long as all rounds before it, with costs that
+    `streams.costs.SwitchingConstraints` keeps each constraint for as long as all rounds before it, with costs that
     push across it. The multiplier learnt for one constraint is then wrong for the next. Compare with a point that is
     feasible in every round (`EveryRound`). A point that is feasible on average (`OnAverage`) has a smaller loss, but
     cannot be matched in general (Mannor, Tsitsiklis and Yu 2009).

@@ -16,7 +16,7 @@ def online_linear_program(
 ) -> Problem:
     """Return f_t(x) = ⟨c_t, x⟩ on [−1, 1]^d with A x ≤ b, entries of A uniform in [0, 1] and of b in [0, 2].
 
-    A and b are drawn from the seed `instance`. The costs come from `longterm.problems.DriftingCosts` with the same
+    A and b are drawn from the seed `instance`. The costs come from `streams.resources.DriftingCosts` with the same
     dimension and rounds. Their mean changes sign four times, so that constraints bind in some phases only. Yu and Neely
     (JMLR 21, 2020) use d = 2, three constraints and 5000 rounds. 0 is feasible and (−1, …, −1) is a Slater point.
 

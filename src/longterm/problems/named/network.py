@@ -95,7 +95,7 @@ def routing(network: Network = SMALL_NETWORK) -> Problem:
     """Return f_t(x) = ⟨latencies of the paths in round t, x⟩, x the flow on every path, with loads ≤ capacities.
 
     The flow of a demand is split over its simple paths, so B is a product of simplices. Latencies of edges are in
-    [0, 1] and add up along a path (`longterm.problems.EdgeLatencies`). The fastest paths lack the capacity for all
+    [0, 1] and add up along a path (`streams.resources.EdgeLatencies`). The fastest paths lack the capacity for all
     flow. The best split in hindsight is a linear program. Related: online shortest paths (Takimoto and Warmuth 2003).
 
     With P the incidence matrix, G = max(‖Pᵀ1‖, longest row of P), and D and Δ are exact on the product. F is the

@@ -11,7 +11,7 @@ from longterm._base import validate
 from longterm._base.arrays import FloatArray
 from longterm.errors import InputError
 from longterm.problems.constraints import Affine
-from longterm.problems.losses import PricedUtility
+from longterm.problems.losses.priced_utility import PricedUtility
 from longterm.problems.problem import Problem
 from longterm.problems.sets import Box
 
@@ -27,12 +27,12 @@ def power_allocation(prices: ArrayLike, devices: int = 5) -> Problem:
     """Return f_t(x) = p_t Σ_i x_i − Σ_i w_i log(1 + a_i x_i) on 0 ≤ x ≤ 4 with limits x_i ≤ 2, Σ_i x_i ≤ 1.4 n.
 
     Device i turns power x_i into the utility w_i log(1 + a_i x_i). The limits bind at low prices and are slack at high
-    ones. For real prices use ``10 * load_elec2().nsw_price`` with `longterm.problems.Windows`. Weights range from 1 to
+    ones. For real prices use ``10 * load_elec2().nsw_price`` with `streams.Windows`. Weights range from 1 to
     2 and gains from 2 to 1. The best fixed x in hindsight has a closed form, water-filling (`water_level`). Related:
     the priced power of Yu, Neely and Wei (2017).
 
-    R = 2√n, Δ = 4√n, D = max(2, 2.6n), σ = min_i w_i a_i²/(1 + 4a_i)², G and F as in `longterm.problems.PricedUtility`.
-    x = 0 is a Slater point with slack min(2, 1.4n).
+    R = 2√n, Δ = 4√n, D = max(2, 2.6n), σ = min_i w_i a_i²/(1 + 4a_i)², G and F as in
+    `losses.priced_utility.PricedUtility`. x = 0 is a Slater point with slack min(2, 1.4n).
 
     Parameters
     ----------

@@ -50,7 +50,7 @@ def job_scheduling(servers: int = 12) -> Problem:
 
     Server i runs at rate x_i, completes h_i x_i jobs and pays the price of its zone. Yu, Neely and Wei (2017) use
     concave h_i, prices of New York and Poisson arrivals. Here h is linear, so that comparators are linear programs, and
-    prices and arrivals are simulated (`longterm.problems.JobsAndPrices`). ω_t is binomial, B(n, ½), with mean n/2.
+    prices and arrivals are simulated (`streams.resources.JobsAndPrices`). ω_t is binomial, B(n, ½), with mean n/2.
 
     The benchmarks differ: x must complete n/2 jobs to be feasible in expectation, and nearly n to be feasible in every
     round. R = √n/2, Δ = √n, G = max(√n, ‖h‖), F = n, D = n. x = 1 is a Slater point in expectation with slack n/2.

@@ -84,7 +84,7 @@ def noisy_doubly_stochastic(size: int, noise: float = 0.5) -> Problem:
     """Return f_t(X) = ½ ‖X − Y_t‖² over p × p doubly-stochastic X for permutation matrices Y_t with errors.
 
     In the paper's first experiment the mean of the targets is feasible, so a learner without constraints does well.
-    Here the targets of `longterm.problems.NoisyPermutations` have errors that do not average out. The best matrix in
+    Here the targets of `streams.points.NoisyPermutations` have errors that do not average out. The best matrix in
     hindsight is the projection of their mean onto the Birkhoff polytope. With ν the noise:
 
         R = √p,  D = p + 1,  G = R + ρ,  F = 2Rρ,  σ = 1,     ρ² = p (1 + ν)² + (p² − p) ν² ≥ ‖Y_t‖², attained.
@@ -118,7 +118,7 @@ def covariance(
 ) -> Problem:
     """Return f_t(X) = ½ ‖X − Y_t‖² over symmetric n × n matrices X with λ_min(X) ≥ floor, flattened.
 
-    The targets Y_t consist of pairs measured at different times (`longterm.problems.PairwiseSigns`), so they and their
+    The targets Y_t consist of pairs measured at different times (`streams.points.PairwiseSigns`), so they and their
     mean are not positive semi-definite. The floor keeps the estimate invertible. Targets must be symmetric and in the
     box below. The identity is the centre and a Slater point with g = floor − 1. R = √(n(n−1)), Δ = 2R, G = 2R, σ = 1.
 
@@ -163,7 +163,7 @@ def covariance(
 def consensus(agents: int, edges: Sequence[tuple[int, int]], each: Set) -> Problem:
     """Return the losses Σ_i ½‖x_i − y_{i,t}‖² of agents i with decisions in `each`, and x_i = x_j along every edge.
 
-    Decisions and targets are concatenated over the agents. Targets lie in the set (`longterm.problems.NoisyTargets`).
+    Decisions and targets are concatenated over the agents. Targets lie in the set (`streams.NoisyTargets`).
     The best common point in hindsight is the mean of all targets of all agents.
 
     Parameters

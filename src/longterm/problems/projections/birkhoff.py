@@ -40,7 +40,7 @@ def project_onto_doubly_stochastic(x: Array, size: int) -> Array:
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm.problems.projections import project_onto_doubly_stochastic
+    >>> from longterm.problems.projections.birkhoff import project_onto_doubly_stochastic
     >>> project_onto_doubly_stochastic(np.array([3.0, 0.0, 0.0, 1.0]), 2)
     array([1., 0., 0., 1.])
     """

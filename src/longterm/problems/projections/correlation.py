@@ -47,7 +47,7 @@ def project_onto_correlation(x: Array, diagonal: FloatArray, floor: float = 0.0)
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm.problems.projections import project_onto_correlation
+    >>> from longterm.problems.projections.correlation import project_onto_correlation
     >>> project_onto_correlation(np.array([3.0, 2.0, 2.0, 0.0]), diagonal=np.ones(2)).round(12)
     array([1., 1., 1., 1.])
     """

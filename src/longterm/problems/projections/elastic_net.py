@@ -37,7 +37,7 @@ def project_onto_elastic_net(x: Array, budget: float, l1: float = 1.0, l2: float
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm.problems.projections import project_onto_elastic_net
+    >>> from longterm.problems.projections.elastic_net import project_onto_elastic_net
     >>> project_onto_elastic_net(np.array([3.0, -1.0, 0.25]), budget=1.5)
     array([ 1., -0.,  0.])
     >>> project_onto_elastic_net(np.array([3.0, -1.0, 0.25]), budget=2.5, l2=0.0)

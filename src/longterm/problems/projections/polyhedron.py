@@ -67,7 +67,7 @@ class Polyhedron:
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm.problems.projections import Polyhedron
+    >>> from longterm.problems.projections.polyhedron import Polyhedron
     >>> from longterm.problems.sets import Ball
     >>> corner = Polyhedron(np.array([[1.0, 0.0], [0.0, 2.0]]), np.array([1.0, 2.0]))
     >>> corner(np.array([[3.0, 4.0], [5.0, -1.0], [0.0, 0.5]]))

@@ -39,7 +39,7 @@ def project_onto_psd_in_ball(x: Array, size: int, radius: float, centre: float =
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm.problems.projections import project_onto_psd_in_ball
+    >>> from longterm.problems.projections.psd import project_onto_psd_in_ball
     >>> project_onto_psd_in_ball(np.array([0.0, 2.0, 2.0, 0.0]), 2, radius=1.0)
     array([0.5, 0.5, 0.5, 0.5])
     """

@@ -1,33 +1,18 @@
 """Streams: the parameters of f_1 … f_T, in blocks of arrays."""
 
-from longterm.problems.streams.adversarial import LateReversal, RandomCosts, SwitchingConstraints, SwitchingCosts
-from longterm.problems.streams.arrays import Replay, ResampledRows, Windows
-from longterm.problems.streams.base import Block, ChunkedStream, Seeds, Stream
+from longterm.problems.streams.base import Stream
+from longterm.problems.streams.costs import RandomCosts
 from longterm.problems.streams.iterable import FromIterable
-from longterm.problems.streams.resources import DriftingCosts, EdgeLatencies, JobsAndPrices
-from longterm.problems.streams.targets import NoisyPermutations, NoisyTargets, PairwiseSigns, RandomPermutations
-from longterm.problems.streams.turning import TurningHalfPlane, TurningTargets
+from longterm.problems.streams.points import NoisyTargets, RandomPermutations
+from longterm.problems.streams.replay import Replay, ResampledRows, Windows
 
 __all__ = [
-    "Block",
-    "ChunkedStream",
-    "DriftingCosts",
-    "EdgeLatencies",
     "FromIterable",
-    "JobsAndPrices",
-    "LateReversal",
-    "NoisyPermutations",
     "NoisyTargets",
-    "PairwiseSigns",
     "RandomCosts",
     "RandomPermutations",
     "Replay",
     "ResampledRows",
-    "Seeds",
     "Stream",
-    "SwitchingConstraints",
-    "SwitchingCosts",
-    "TurningHalfPlane",
-    "TurningTargets",
     "Windows",
 ]

@@ -31,7 +31,7 @@ class DriftingCosts(ChunkedStream):
 
     Examples
     --------
-    >>> from longterm.problems.streams import DriftingCosts
+    >>> from longterm.problems.streams.resources import DriftingCosts
     >>> DriftingCosts(2, rounds=10).draw(seed=0, start=0, stop=2).loss[0].round(2)
     array([[-0.39, -2.24],
            [-2.11, -0.86]])
@@ -83,7 +83,7 @@ class EdgeLatencies(ChunkedStream):
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm.problems.streams import EdgeLatencies
+    >>> from longterm.problems.streams.resources import EdgeLatencies
     >>> EdgeLatencies(np.array([[1.0, 0.0], [1.0, 1.0]])).draw(seed=0, start=0, stop=2).loss[0].round(2)
     array([[0.65, 0.22],
            [0.67, 0.27]])
@@ -128,7 +128,7 @@ class JobsAndPrices(ChunkedStream):
 
     Examples
     --------
-    >>> from longterm.problems.streams import JobsAndPrices
+    >>> from longterm.problems.streams.resources import JobsAndPrices
     >>> block = JobsAndPrices([0.5, 1.5], zones=2).draw(seed=0, start=0, stop=3)
     >>> block.constraint[0][0], block.constraint[1][:, 0]
     (array([[-0.5, -1.5]]), array([-2., -1., -1.]))

@@ -8,8 +8,8 @@ import numpy as np
 
 from longterm._base import validate
 from longterm._base.arrays import FloatArray
-from longterm.problems.streams.adversarial import RandomCosts
 from longterm.problems.streams.base import Block, Stream
+from longterm.problems.streams.costs import RandomCosts
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class TurningHalfPlane(Stream):
 
     Examples
     --------
-    >>> from longterm.problems.streams import TurningHalfPlane
+    >>> from longterm.problems.streams.turning import TurningHalfPlane
     >>> block = TurningHalfPlane(turns=1.0, limit=0.3, rounds=4, noise=0.0).draw(seed=0, start=0, stop=4)
     >>> float((block.constraint[0][0] @ block.constraint[0][2].T).round(9)[0, 0])  # half a turn later
     -1.0

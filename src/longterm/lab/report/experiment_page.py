@@ -14,12 +14,12 @@ from longterm._base.arrays import FloatArray
 from longterm.errors import InputError
 from longterm.lab.experiments.remarks import list_names
 from longterm.lab.experiments.result import LOGGED, Curve, Remark, Result
+from longterm.lab.report.axes import scale_of
 from longterm.lab.report.document import Section, write_document
 from longterm.lab.report.formats import format_gap, format_percent, format_seeds, format_size, page_slug
 from longterm.lab.report.names import MEASURE_DESCRIPTIONS, MEASURE_FORMULAS, MEASURE_NAMES, ROLE_NAMES, problem_facts
-from longterm.lab.report.scales import scale_of
+from longterm.lab.report.page_tables import Cell, HtmlTable, measured_cell, regret_table, rounds_table, violation_table
 from longterm.lab.report.style import curve_style, dashes
-from longterm.lab.report.tables import Cell, HtmlTable, measured_cell, regret_table, rounds_table, violation_table
 
 TITLE = "Online learning with long-term constraints"
 LEAD = (

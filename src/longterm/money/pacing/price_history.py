@@ -35,7 +35,7 @@ class PriceHistory:
 
     Examples
     --------
-    >>> from longterm.money.pacing.history import PriceHistory
+    >>> from longterm.money.pacing.price_history import PriceHistory
     >>> history = PriceHistory(prices=[10.0, 20.0, 40.0], counts=[5, 3, 2], mean_value=0.004)
     >>> float(history.expected_payment(20.0)), float(history.bid_for(11.0))
     (11.0, 20.0)

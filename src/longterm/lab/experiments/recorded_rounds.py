@@ -11,7 +11,7 @@ def recorded_rounds(rounds: int, record: int) -> NDArray[np.int64]:
 
     Examples
     --------
-    >>> from longterm.lab.experiments.rounds import recorded_rounds
+    >>> from longterm.lab.experiments.recorded_rounds import recorded_rounds
     >>> recorded_rounds(1000, 8)
     array([   1,   10,  100,  250,  500,  750, 1000])
     """
@@ -25,7 +25,7 @@ def logged_rounds(rounds: int) -> NDArray[np.int64]:
 
     Examples
     --------
-    >>> from longterm.lab.experiments.rounds import logged_rounds
+    >>> from longterm.lab.experiments.recorded_rounds import logged_rounds
     >>> logged_rounds(100)
     array([  8,  16,  32,  64, 100])
     """

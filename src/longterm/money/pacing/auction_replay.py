@@ -86,7 +86,7 @@ def replay_auctions(pacer: Pacer[Any], auctions: Auctions, *, engine: Engine = "
     --------
     >>> from longterm.money.pacing.auctions import Auctions
     >>> from longterm.money.pacing.mirror_descent import DualMirrorDescent
-    >>> from longterm.money.pacing.play import replay_auctions
+    >>> from longterm.money.pacing.auction_replay import replay_auctions
     >>> log = Auctions(values=[2.0, 2.0, 2.0], prices=[4, 9, 3])
     >>> pacer = DualMirrorDescent(budget=9.0, horizon=3, step=0.1, start=0.25, mirror="euclidean")
     >>> run = replay_auctions(pacer, log)  # bids 8; 2/0.35 = 5.7 (lost); 2/0.05 = 40, but only 5 are left

@@ -103,7 +103,7 @@ class LivePacer(Stored[PacerCopy]):
 
     Examples
     --------
-    >>> from longterm.money.pacing.live import LivePacer
+    >>> from longterm.money.pacing.live_pacer import LivePacer
     >>> from longterm.money.pacing.mirror_descent import DualMirrorDescent
     >>> live = LivePacer(DualMirrorDescent(budget=10.0, horizon=2, step=0.1, start=0.5, mirror="euclidean"))
     >>> first, second = live.bid(4.0), live.bid(4.0)

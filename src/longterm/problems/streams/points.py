@@ -68,7 +68,7 @@ class NoisyPermutations(ChunkedStream):
 
     Examples
     --------
-    >>> from longterm.problems.streams import NoisyPermutations
+    >>> from longterm.problems.streams.points import NoisyPermutations
     >>> NoisyPermutations(2, noise=0.5).draw(seed=0, start=0, stop=2).loss[0].round(2)
     array([[ 0.7 , -0.27, -0.17,  0.93],
            [ 1.06, -0.43, -0.04,  1.37]])
@@ -155,7 +155,7 @@ class PairwiseSigns(ChunkedStream):
 
     Examples
     --------
-    >>> from longterm.problems.streams import PairwiseSigns
+    >>> from longterm.problems.streams.points import PairwiseSigns
     >>> PairwiseSigns(3, decay=0.5).draw(seed=0, start=0, stop=1).loss[0].reshape(3, 3)
     array([[ 1., -1.,  1.],
            [-1.,  1.,  1.],

@@ -17,7 +17,7 @@ MIN_ROUNDS = 3
 """Recorded rounds in the last decade that a fit needs."""
 
 
-class Scale(NamedTuple):
+class AxisScale(NamedTuple):
     """A vertical axis."""
 
     kind: Literal["log", "symlog"]
@@ -26,26 +26,26 @@ class Scale(NamedTuple):
     """A signed axis is linear between ± this."""
 
 
-def logarithmic_scale(values: FloatArray) -> Scale:
+def logarithmic_scale(values: FloatArray) -> AxisScale:
     """Return a logarithmic axis for positive values, else a signed one.
 
     Examples
     --------
     >>> import numpy as np
     >>> logarithmic_scale(np.array([1.0, 30.0])), logarithmic_scale(np.array([-1.0, 300.0]))
-    (Scale(kind='log', threshold=0.0), Scale(kind='symlog', threshold=1.0))
+    (AxisScale(kind='log', threshold=0.0), AxisScale(kind='symlog', threshold=1.0))
     """
     finite = values[np.isfinite(values)]
     if np.all(finite > 0):
-        return Scale("log", 0.0)
+        return AxisScale("log", 0.0)
     size = np.abs(finite[finite != 0])
     if not size.size:
-        return Scale("symlog", 1.0)
+        return AxisScale("symlog", 1.0)
     lowest, highest = np.floor(np.log10(np.quantile(size, 0.05, method="lower"))), np.ceil(np.log10(size.max()))
-    return Scale("symlog", float(10.0 ** max(lowest, highest - MAX_DECADES)))
+    return AxisScale("symlog", float(10.0 ** max(lowest, highest - MAX_DECADES)))
 
 
-def scale_of(result: Result, measure: str) -> Scale:
+def scale_of(result: Result, measure: str) -> AxisScale:
     """Return the axis for the means of all curves; a band may leave it at its lower end."""
     return logarithmic_scale(np.concatenate([curve.mean(measure) for curve in result.curves]))
 

@@ -37,7 +37,8 @@ from __future__ import annotations
 import numpy as np
 
 from longterm._base.arrays import Array, FloatArray, dot, namespace
-from longterm.problems import ElasticNetBudget, PositiveSemidefinite, Problem
+from longterm.problems import Problem
+from longterm.problems.constraints import ElasticNetBudget, PositiveSemidefinite
 from longterm.problems.projections.psd import as_symmetric
 
 MAX_CUTS = 100
@@ -62,7 +63,7 @@ def support_of_elastic_net(direction: Array, budget: float, l1: float = 1.0, l2:
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm.hindsight.certificates import support_of_elastic_net
+    >>> from longterm.hindsight.gaps import support_of_elastic_net
     >>> float(support_of_elastic_net(np.array([3.0, -1.0, 0.5]), budget=1.5))  # attained at (1, 0, 0)
     3.0
     >>> float(support_of_elastic_net(np.array([3.0, -4.0]), budget=2.0, l1=0.0))  # the disc of radius 2

@@ -45,7 +45,7 @@ def paper_spec(name: str, options: Options | None = None) -> ExperimentSpec:
 
     Examples
     --------
-    >>> from longterm.lab.experiments.paper import Options, paper_spec
+    >>> from longterm.lab.experiments.paper_experiments import Options, paper_spec
     >>> [curve.name for curve in paper_spec("covtype").curves]
     ['Convex A-OGD', 'Convex OGD', 'Convex OGD, exact D', 'A-FTRL']
     >>> paper_spec("dsm", Options(sequences=2)).command

@@ -156,7 +156,7 @@ def escape_formula(value: Any) -> Any:
 
     Examples
     --------
-    >>> from longterm.lab.arena.tables import escape_formula
+    >>> from longterm.lab.arena.league_tables import escape_formula
     >>> escape_formula("=1+1"), escape_formula(-1.5), escape_formula("A-OGD")
     ("'=1+1", -1.5, 'A-OGD')
     """

@@ -12,7 +12,7 @@ from longterm._base.arrays import FloatArray
 from longterm.errors import InputError
 from longterm.money.choosing.beliefs import LinearBelief, covariance_root, require_features
 from longterm.money.choosing.duals import Setting
-from longterm.money.choosing.primals import ActionOutcomes, OpenChoice, Prediction, Primal, Request
+from longterm.money.choosing.primals import ActionOutcomes, ChoiceRequest, OpenChoice, Prediction, Primal
 from longterm.money.choosing.recent import RecentRequests
 
 SHARED_LEVEL = 1.0
@@ -131,7 +131,7 @@ class _Linear(Primal[LinearState]):
         squares[:, action] = keep * total + square, keep * weight + 1.0
         return variance, squares
 
-    def predict_recent(self, state: LinearState, request: Request) -> Prediction:
+    def predict_recent(self, state: LinearState, request: ChoiceRequest) -> Prediction:
         if not self.window or request.costs is None:
             what = "needs recent requests with announced costs"
             raise InputError("dual", what, "Give the primal window=512, and act() costs=", round=request.round)
@@ -160,7 +160,7 @@ class _Linear(Primal[LinearState]):
             return announced
         return np.asarray(announced * np.maximum(1.0 + learned, SMALLEST_RATIO))
 
-    def _explored(self, probabilities: FloatArray, request: Request) -> FloatArray:
+    def _explored(self, probabilities: FloatArray, request: ChoiceRequest) -> FloatArray:
         """Return the probabilities mixed with a share `exploration`/√t of all allowed actions."""
         if not self.exploration:
             return probabilities
@@ -231,7 +231,7 @@ class ThompsonSampling(_Linear):
         validate.validate_fields(self, validate.non_negative_scalar, "factor")
         validate.count("draws", self.draws)
 
-    def weigh(self, state: LinearState, request: Request, rng: np.random.Generator) -> FloatArray:
+    def weigh(self, state: LinearState, request: ChoiceRequest, rng: np.random.Generator) -> FloatArray:
         x = self._features(request.context)
         belief = state.belief.rescaled(x)
         expected = belief.expected(x)
@@ -293,7 +293,7 @@ class LinearUCB(_Linear):
         super().__post_init__()
         validate.validate_fields(self, validate.non_negative_scalar, "width")
 
-    def weigh(self, state: LinearState, request: Request, rng: np.random.Generator) -> FloatArray:
+    def weigh(self, state: LinearState, request: ChoiceRequest, rng: np.random.Generator) -> FloatArray:
         x = self._features(request.context)
         belief = state.belief.rescaled(x)
         expected = belief.expected(x)

@@ -74,7 +74,7 @@ class FrameModel(DictionaryModel):
         return self._learner.margins(self._matrix(X, add=False))
 
 
-class BudgetLinearClassifier(FrameModel, base.MiniBatchClassifier):  # type: ignore[misc]
+class LinearClassifierStream(FrameModel, base.MiniBatchClassifier):  # type: ignore[misc]
     """Logistic regression with l1‖x‖₁ + ½ l2‖x‖² ≤ budget in the long run, for River.
 
     The rule is A-FTRL with a mixture of scales. There is no learning rate, and a generous budget does no harm. Labels
@@ -95,8 +95,8 @@ class BudgetLinearClassifier(FrameModel, base.MiniBatchClassifier):  # type: ign
     Examples
     --------
     >>> from river import datasets, evaluate, metrics, preprocessing
-    >>> from longterm.compat.river import BudgetLinearClassifier
-    >>> model = preprocessing.StandardScaler() | BudgetLinearClassifier()
+    >>> from longterm.compat.river import LinearClassifierStream
+    >>> model = preprocessing.StandardScaler() | LinearClassifierStream()
     >>> evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy())
     Accuracy: 89.44%
     """
@@ -125,19 +125,19 @@ class BudgetLinearClassifier(FrameModel, base.MiniBatchClassifier):  # type: ign
         return dataframe.to_native_frame({False: 1.0 - p, True: p}, like=frame)
 
 
-class BudgetLinearRegressor(FrameModel, base.MiniBatchRegressor):  # type: ignore[misc]
+class LinearRegressorStream(FrameModel, base.MiniBatchRegressor):  # type: ignore[misc]
     """Least squares with l1‖x‖₁ + ½ l2‖x‖² ≤ budget in the long run, for River.
 
     Parameters
     ----------
     budget, l1, l2, half_life, seed : optional
-        As in `BudgetLinearClassifier`.
+        As in `LinearClassifierStream`.
 
     Examples
     --------
     >>> from river import datasets, evaluate, metrics
-    >>> from longterm.compat.river import BudgetLinearRegressor
-    >>> evaluate.progressive_val_score(datasets.TrumpApproval(), BudgetLinearRegressor(), metrics.MAE())
+    >>> from longterm.compat.river import LinearRegressorStream
+    >>> evaluate.progressive_val_score(datasets.TrumpApproval(), LinearRegressorStream(), metrics.MAE())
     MAE: 0.280837
     """
 

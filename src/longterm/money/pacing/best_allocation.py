@@ -79,7 +79,7 @@ def best_in_hindsight(
 
     Examples
     --------
-    >>> from longterm.money.pacing.hindsight import best_in_hindsight
+    >>> from longterm.money.pacing.best_allocation import best_in_hindsight
     >>> best = best_in_hindsight(values=[4.0, 3.0, 1.0], costs=[2.0, 3.0, 4.0], budget=3.5)
     >>> best.objective, best.price, best.taken
     (5.5, 1.0, array([1. , 0.5, 0. ]))
@@ -166,7 +166,7 @@ def best_return(values: FloatArray, costs: FloatArray, target: float, budget: fl
 
     Examples
     --------
-    >>> from longterm.money.pacing.hindsight import best_return
+    >>> from longterm.money.pacing.best_allocation import best_return
     >>> best = best_return([4.0, 3.0, 1.0], [1.0, 3.0, 5.0], target=1.0)
     >>> round(best.value, 9), round(best.upper_bound, 9)
     (7.75, 7.75)

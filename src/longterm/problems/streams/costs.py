@@ -70,7 +70,7 @@ class SwitchingCosts(Stream):
 class LateReversal(Stream):
     """One-dimensional costs: −G in round 1, then 0, then +G in the last ⌈2 T^β⌉ + 2 rounds.
 
-    They violate the printed regret bound of Theorem 1 for β > ½ (see `longterm.problems.late_reversal`).
+    They violate the printed regret bound of Theorem 1 for β > ½ (see `named.adversarial.late_reversal`).
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ class SwitchingConstraints(Stream):
     Examples
     --------
     >>> from longterm.problems.constraints import Affine
-    >>> from longterm.problems.streams import SwitchingConstraints
+    >>> from longterm.problems.streams.costs import SwitchingConstraints
     >>> stream = SwitchingConstraints(Affine([[1.0, 0.0], [0.0, 1.0]], [0.1, 0.2]))
     >>> block = stream.draw(seed=0, start=0, stop=4)
     >>> block.constraint[0][:, 0], block.constraint[1][:, 0]

@@ -34,7 +34,7 @@ def coefficient(schedule: Schedule, constants: Constants) -> Hyper:
     """Return c_1 for a schedule of Table 1.
 
     >>> from longterm import Constants
-    >>> from longterm.theory.margins import coefficient, needed_horizon
+    >>> from longterm.theory.margin_sizes import coefficient, needed_horizon
     >>> from longterm.theory.schedules import ConvexSchedule
     >>> constants = Constants(1.0, 2.0, 1.0, 1.0, constraint_bound=1.5, loss_range=2.0)
     >>> schedule = ConvexSchedule(2.0, 1.0, beta=2 / 3)

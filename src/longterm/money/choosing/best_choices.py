@@ -109,7 +109,7 @@ def best_choices(
     Examples
     --------
     >>> from longterm.money.budgets import Budget
-    >>> from longterm.money.choosing.hindsight import best_choices
+    >>> from longterm.money.choosing.best_choices import best_choices
     >>> rewards, costs = [[0.0, 1.0], [0.0, 0.5], [0.0, 0.2]], [[0.0, 1.0], [0.0, 1.0], [0.0, 1.0]]
     >>> best = best_choices(rewards, costs, Budget(1.5, largest=1.0))
     >>> best.value, best.prices, best.gap

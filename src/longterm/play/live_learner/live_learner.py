@@ -28,7 +28,7 @@ from longterm.learners.interface.feedback import Feedback
 from longterm.learners.interface.feedback_check import FeedbackCheck, OnBrokenBound
 from longterm.learners.interface.learner import Learner, require_learner
 from longterm.play.live_learner.learner_copy import Change, LearnerCopy
-from longterm.play.live_learner.state import LiveState, Oracle, feedback_at
+from longterm.play.live_learner.live_state import LiveState, Oracle, feedback_at
 from longterm.problems import Problem
 from longterm.storage.database import Durability
 from longterm.storage.replica import Metrics, Replica, Stored

@@ -12,7 +12,7 @@ import numpy as np
 
 from longterm._base.arrays import Array, as_column, dot, namespace
 from longterm.errors import InputError
-from longterm.problems.losses.rows import RowLoss
+from longterm.problems.losses.row_loss import RowLoss
 from longterm.problems.sets import Set
 
 

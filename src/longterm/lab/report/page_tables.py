@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from longterm.lab.arena.tables import format_decimals
+from longterm.lab.arena.league_tables import format_decimals
 from longterm.lab.experiments.result import Curve, Result
+from longterm.lab.report.axes import last_decade_slope
 from longterm.lab.report.formats import format_count, format_gap, format_mean, format_number, format_percent
 from longterm.lab.report.names import MEASURE_FORMULAS, MEASURE_NAMES
-from longterm.lab.report.scales import last_decade_slope
 
 SMALLEST_IS_BEST = ("regret", "hard_violation", "squared_violation")
 """The signed sums are not among them, since slack has no merit."""

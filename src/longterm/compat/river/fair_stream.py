@@ -13,10 +13,10 @@ from longterm.compat.river.dictionaries import DictionaryModel
 from longterm.linear_model._parity import GroupPrices
 
 
-class FairLinearClassifier(DictionaryModel, base.Classifier):  # type: ignore[misc]
+class FairClassifierStream(DictionaryModel, base.Classifier):  # type: ignore[misc]
     """Logistic regression whose positive predictions are as frequent in every group, up to a tolerance, for River.
 
-    `longterm.linear_model.FairLinearClassifier` has the constraint and what is promised. Here the decision in force
+    `longterm.linear_model.fair` has the constraint and what is promised. Here the decision in force
     predicts, not an average. Labels are True and False.
 
     Parameters
@@ -36,9 +36,9 @@ class FairLinearClassifier(DictionaryModel, base.Classifier):  # type: ignore[mi
     Examples
     --------
     >>> import random
-    >>> from longterm.compat.river import FairLinearClassifier
+    >>> from longterm.compat.river import FairClassifierStream
     >>> random.seed(0)
-    >>> model = FairLinearClassifier("group", tolerance=0.05)
+    >>> model = FairClassifierStream("group", tolerance=0.05)
     >>> for _ in range(4000):
     ...     group = random.choice("ab")
     ...     x = {"group": group} | {name: random.gauss(0.5 * (group == "a"), 1) for name in "uvw"}

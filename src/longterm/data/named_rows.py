@@ -77,7 +77,7 @@ def load_sample() -> Labelled:
 
     Examples
     --------
-    >>> from longterm.data.rows import load_sample
+    >>> from longterm.data.named_rows import load_sample
     >>> sample = load_sample()
     >>> sample.features.shape, int((sample.labels == 1).sum())
     ((6000, 54), 2905)
@@ -116,7 +116,7 @@ def load_mapped(
 
     Examples
     --------
-    >>> from longterm.data.rows import load_mapped
+    >>> from longterm.data.named_rows import load_mapped
     >>> rows = load_mapped("sample")
     >>> rows.features.shape, rows.features.flags.writeable
     ((6000, 54), False)

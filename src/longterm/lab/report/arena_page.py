@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from longterm.lab.arena.league import MEASURE_OF, Preference, Standing, shares
+from longterm.lab.arena.league_tables import format_decimals
 from longterm.lab.arena.results import GRADIENTS, ORACLES, ArenaResult, Match
-from longterm.lab.arena.tables import format_decimals
+from longterm.lab.report.axes import logarithmic_scale
 from longterm.lab.report.document import Section, write_document
 from longterm.lab.report.formats import format_count, format_gap, format_mean, format_number, page_slug
 from longterm.lab.report.names import MEASURE_FORMULAS
-from longterm.lab.report.scales import logarithmic_scale
+from longterm.lab.report.page_tables import EMPTY, Cell, HtmlTable, growth_cell
 from longterm.lab.report.style import CurveStyle, curve_style
-from longterm.lab.report.tables import EMPTY, Cell, HtmlTable, growth_cell
 
 ORACLE_NAMES = (GRADIENTS, *(name for name, _ in ORACLES))
 """Each oracle has a colour and a marker."""

@@ -14,7 +14,8 @@ from longterm.errors import InputError
 from longterm.learners.interface.feedback import Feedback, observe
 from longterm.learners.interface.learner import Learner
 from longterm.play.engines.validation import require_fit
-from longterm.problems import Block, Problem
+from longterm.problems import Problem
+from longterm.problems.streams.base import Block
 
 Oracle = Callable[[Array], tuple[Array, Array]]
 """x ↦ (value, gradient)."""

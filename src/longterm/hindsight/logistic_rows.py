@@ -21,9 +21,13 @@ from numpy.typing import NDArray
 
 from longterm._base.arrays import FloatArray
 from longterm.errors import InputError
-from longterm.hindsight.base import Hindsight, Request, Solution
+from longterm.hindsight.base import Hindsight, HindsightRequest, Solution
 from longterm.hindsight.proximal_newton import ElasticNetBall, ElasticNetSlab, Evaluation, Minimum, minimise
-from longterm.problems import Affine, Ball, Constraint, ElasticNetBudget, Logistic, Problem, ResampledRows, Stack
+from longterm.problems import Problem
+from longterm.problems.constraints import Affine, Constraint, ElasticNetBudget, Stack
+from longterm.problems.losses import Logistic
+from longterm.problems.sets import Ball
+from longterm.problems.streams import ResampledRows
 
 SEQUENCES_PER_SOLVE = 16
 """The number of sequences solved together."""
@@ -130,7 +134,7 @@ def region_of(problem: Problem) -> ElasticNetBall | None:
     return region if isinstance(B, Ball) and np.linalg.norm(B.centre) + reach <= B.radius else None
 
 
-def solve_by_newton(request: Request) -> Hindsight | None:
+def solve_by_newton(request: HindsightRequest) -> Hindsight | None:
     """Solve budgeted and fair logistic regression on rows drawn with replacement. Return None for other problems."""
     region, stream = region_of(request.problem), request.stream
     if region is None or not isinstance(stream, ResampledRows) or len(stream.arrays) != 2:

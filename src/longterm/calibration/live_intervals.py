@@ -91,7 +91,7 @@ class LiveIntervals(Stored[_IntervalsCopy], ReprMixin):
 
     Examples
     --------
-    >>> from longterm.calibration.live import LiveIntervals
+    >>> from longterm.calibration.live_intervals import LiveIntervals
     >>> live = LiveIntervals(confidence_level=0.9)
     >>> asked = live.ask(31.2, groups=["north"])
     >>> live.tell(str(asked), 33.0)

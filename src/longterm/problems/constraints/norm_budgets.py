@@ -15,8 +15,8 @@ from longterm._base.arrays import Array, FloatArray, as_column, dot, namespace, 
 from longterm.errors import InputError
 from longterm.problems.constraints.base import Constraint
 from longterm.problems.constraints.prox import ElasticNetProx, L2Prox
-from longterm.problems.projections import Projection, project_onto_elastic_net
-from longterm.problems.projections.base import holds_ball_about_zero
+from longterm.problems.projections.base import Projection, holds_ball_about_zero
+from longterm.problems.projections.elastic_net import project_onto_elastic_net
 from longterm.problems.sets import Ball, Box, Set
 
 

@@ -19,10 +19,11 @@ from typing import Any, TextIO
 from longterm._base.progress import reporter
 from longterm.catalogue.lookup import find_problem
 from longterm.catalogue.scenarios import Scenario
-from longterm.data import DATA_SETS, path
+from longterm.data.locations import path
+from longterm.data.registry import DATA_SETS
 from longterm.errors import DataError, InputError
+from longterm.lab.arena.arena_spec import ArenaJob, ArenaSpec, arena_jobs, problem_name
 from longterm.lab.arena.results import ArenaResult, load_arena
-from longterm.lab.arena.spec import ArenaJob, ArenaSpec, arena_jobs, problem_name
 from longterm.lab.experiments.backends import Backend, open_backend
 from longterm.lab.experiments.execute import versions
 from longterm.lab.experiments.folder import JobFolder
@@ -38,7 +39,8 @@ from longterm.lab.experiments.jobs import (
 )
 from longterm.lab.experiments.spec import LearnerSpec, as_json
 from longterm.lab.experiments.spec_tables import add_learners
-from longterm.learners import Learner, Need
+from longterm.learners import Learner
+from longterm.learners.interface.needs import Need
 from longterm.play import run
 from longterm.theory.bounds import HARD, SIGNED
 
