@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from longterm.lab import LearnerSpec, ProblemSpec
-from longterm.lab.arena import ArenaSpec, Match, Preference, league
+from longterm.lab.arena import ArenaSpec, Preference, league
 from longterm.lab.arena.league import shares
 from longterm.lab.arena.league_tables import format_decimals, league_text
-from longterm.lab.arena.results import MEASURED, ArenaResult, growth
+from longterm.lab.arena.results import MEASURED, ArenaResult, Match, growth
 
 
 def made(learner, problem, regret, violation, ratios=None, **more):

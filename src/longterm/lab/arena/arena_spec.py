@@ -40,6 +40,17 @@ RECORDED = (64, 32, 16, 8, 4, 2, 1)
 class ArenaSpec:
     """Learners and problems of the catalogue. Every learner runs on every problem, on the same sequences.
 
+    Parameters
+    ----------
+    learners : tuple of LearnerSpec
+        The learners with their settings. Each value of a grid becomes a learner of its own.
+    problems : tuple of ProblemSpec
+        The problems with their parameters.
+    rounds : int
+        T, the number of rounds of every match. At least 64.
+    seeds : tuple of int
+        The random sequences that every learner plays.
+
     Examples
     --------
     >>> from longterm.lab.arena import arena_of
@@ -143,6 +154,7 @@ def arena_of(
     Returns
     -------
     ArenaSpec
+        The specification, with the parameters of every learner and problem filled in.
     """
     chosen = [parse_learner(one) if isinstance(one, str) else one for one in wanted_learners]
     problems = [parse_problem(one) if isinstance(one, str) else one for one in wanted_problems]

@@ -39,7 +39,15 @@ ABSENT = 0.5
 
 @dataclass(frozen=True)
 class Preference:
-    """The weight of violation against regret, and the measure of violation."""
+    """The weight of violation against regret, and the measure of violation.
+
+    Parameters
+    ----------
+    weight : float
+        The weight of violation, from 0 (regret only) to 1 (violation only).
+    violation : str
+        The measure of violation: "long-term", "signed", "hard", "squared" or "largest" (the worst round).
+    """
 
     weight: float = 0.5
     violation: Violation = "long-term"
@@ -120,12 +128,14 @@ def league(arena: ArenaResult, preference: Preference | None = None) -> list[Sta
     Parameters
     ----------
     arena : ArenaResult
+        The finished arena, as `run_arena` returns it.
     preference : Preference, optional
-        Left out, equal weights of regret and long-term violation.
+        The trade-off. Default: equal weights of regret and long-term violation.
 
     Returns
     -------
     list of Standing
+        One row for each learner, with its score and its share of each measure.
     """
     chosen = Preference() if preference is None else preference
     measures = ("regret", *MEASURE_OF.values())

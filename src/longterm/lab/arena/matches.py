@@ -63,11 +63,13 @@ def run_arena(
     Parameters
     ----------
     spec : ArenaSpec
+        The learners, problems and sequences.
     folder : str or pathlib.Path
+        The folder of the records. It is created if it does not exist.
     backend : Backend, optional
-        Left out, processes of this machine, one for each core.
+        The engine that runs the matches. Default: processes of this machine, one for each core.
     out : text stream, optional
-        Progress is written there; left out, to stderr.
+        The stream for progress. Default: stderr.
 
     Returns
     -------
