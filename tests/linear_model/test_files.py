@@ -20,6 +20,7 @@ from longterm.linear_model import (
     BudgetLinearRegressor,
     BudgetPathClassifier,
     BudgetPathRegressor,
+    EvolvingLinearLearner,
 )
 from longterm.linear_model._estimator_files import KIND, VERSION
 from longterm.storage.snapshot import read_snapshot
@@ -46,6 +47,9 @@ def test_a_loaded_model_predicts_and_continues_bit_for_bit(tmp_path, name):
         learn(X, y)
         model.save(tmp_path / "model")
         again = type(model).load(tmp_path / "model")
+        assert (
+            model.to_bytes() == (tmp_path / "model").read_bytes() == type(model).from_bytes(model.to_bytes()).to_bytes()
+        )
         assert repr(again.get_params()) == repr(model.get_params())
         np.testing.assert_array_equal(again.predict(X), model.predict(X))
         np.testing.assert_array_equal(again.feature_names_in_, model.feature_names_in_)
@@ -68,6 +72,24 @@ def test_labels_of_every_kind_are_restored(tmp_path, labels):
     again = BudgetLinearClassifier.load(tmp_path / "model")
     assert again.classes_.dtype == model.classes_.dtype
     assert again.predict(X[:20]).tolist() == model.predict(X[:20]).tolist()
+
+
+@pytest.mark.parametrize("kind", [BudgetLinearRegressor, BudgetLinearLearner, EvolvingLinearLearner])
+def test_bytes_that_no_model_of_this_kind_made_are_refused(kind):
+    other = BudgetLinearClassifier(random_state=0).fit(X, TWO).to_bytes()
+    for data, reason in ((b"", "truncated"), (b"a,b\n1,2\n", "foreign"), (other[:-1], "truncated"), (other, "foreign")):
+        with pytest.raises(SnapshotError, match=reason):
+            kind.from_bytes(data)
+
+
+@pytest.mark.parametrize("kind", [BudgetLinearLearner, EvolvingLinearLearner])
+def test_a_learner_continues_from_its_bytes(kind):
+    learner = kind(4, 1.0)
+    learner.learn(X.to_numpy(), np.where(TWO == "yes", 1.0, -1.0))
+    again = kind.from_bytes(learner.to_bytes())
+    for one in (learner, again):
+        one.step_dense(X.to_numpy()[0], 1.0)
+    assert again.to_bytes() == learner.to_bytes()
 
 
 def test_a_model_that_cannot_be_stored_writes_no_file(tmp_path):

@@ -24,7 +24,7 @@ from longterm.linear_model._stored import require
 from longterm.linear_model.evolving import EvolvingLinearLearner
 from longterm.linear_model.streaming import BudgetLinearLearner
 from longterm.storage.one_thread import exclusive
-from longterm.storage.snapshot import Snapshot, read_snapshot, write_snapshot
+from longterm.storage.snapshot import IN_MEMORY, Snapshot, decode, read_snapshot, write_snapshot
 
 KIND = "budget linear estimator"
 VERSION = 1
@@ -43,12 +43,12 @@ class StoredModel(FittedAttributes):
     @exclusive
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted estimator to a file without pickle, atomically: a crash leaves the old file or the new."""
-        check_is_fitted(self)
-        metadata, arrays = self._stored_parts()
-        names = inspect.signature(type(self)).parameters
-        parameters = {name: _to_json(name, getattr(self, name)) for name in names}
-        metadata = {"class": type(self).__name__, "parameters": parameters, **metadata}
-        write_snapshot(Path(path), Snapshot(KIND, VERSION, metadata, arrays))
+        write_snapshot(Path(path), self._snapshot())
+
+    @exclusive
+    def to_bytes(self) -> bytes:
+        """Return the bytes that `save` writes, for a queue, a database or another process."""
+        return self._snapshot().encode()
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
@@ -56,19 +56,34 @@ class StoredModel(FittedAttributes):
 
         Any other file raises a SnapshotError. Nothing in a file is executed.
         """
-        stored = read_snapshot(Path(path), KIND, VERSION)
+        return cls._from_snapshot(read_snapshot(Path(path), KIND, VERSION), Path(path))
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """Return the estimator that `to_bytes` stored, as `load` does. Raise SnapshotError for any other bytes."""
+        return cls._from_snapshot(decode(data, IN_MEMORY, KIND, VERSION), IN_MEMORY)
+
+    def _snapshot(self) -> Snapshot:
+        check_is_fitted(self)
+        metadata, arrays = self._stored_parts()
+        names = inspect.signature(type(self)).parameters
+        parameters = {name: _to_json(name, getattr(self, name)) for name in names}
+        return Snapshot(KIND, VERSION, {"class": type(self).__name__, "parameters": parameters, **metadata}, arrays)
+
+    @classmethod
+    def _from_snapshot(cls, stored: Snapshot, path: Path) -> Self:
         metadata = dict(stored.metadata)
         found = metadata.pop("class", None)
         if found != cls.__name__:
             what = f"it holds a {found!r:.60}, not a {cls.__name__}"
-            raise SnapshotError(Path(path), "foreign", what, "Load it with the class that it is of")
+            raise SnapshotError(path, "foreign", what, "Load it with the class that it is of")
         try:
             model = cls(**_stored_parameters(cls, metadata.pop("parameters", None)))
             with np.errstate(all="ignore"):
                 cls._take_parts(model, metadata, dict(stored.arrays))
         except (KeyError, IndexError, TypeError, ValueError, ArithmeticError) as error:
             reason = f"it does not describe a {cls.__name__} ({error})"
-            raise SnapshotError(Path(path), "damaged", reason, "Give a file that save() made") from None
+            raise SnapshotError(path, "damaged", reason, "Give what save() or to_bytes() made") from None
         return model
 
     def _stored_learners(self) -> list[BudgetLinearLearner]:

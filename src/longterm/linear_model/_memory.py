@@ -20,7 +20,7 @@ from longterm.linear_model.kernels.kernel_state import KernelState
 from longterm.linear_model.kernels.layout import Parameters
 from longterm.problems.projections.elastic_net import project_onto_elastic_net
 from longterm.storage.one_thread import OneThread, exclusive
-from longterm.storage.snapshot import Snapshot, read_snapshot, write_snapshot
+from longterm.storage.snapshot import IN_MEMORY, Snapshot, decode, read_snapshot, write_snapshot
 
 KIND = "budget linear learner"
 VERSION = 1
@@ -201,18 +201,34 @@ class LearnerMemory:
     @exclusive
     def save(self, path: str | PathLike[str]) -> None:
         """Write the learner to `path`, atomically: a crash leaves the old file or the new one."""
-        write_snapshot(Path(path), Snapshot(self.kind, VERSION, self._specification(), self._arrays()))
+        write_snapshot(Path(path), self._snapshot())
+
+    @exclusive
+    def to_bytes(self) -> bytes:
+        """Return the bytes that `save` writes."""
+        return self._snapshot().encode()
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
         """Return the learner that was saved. It continues bit for bit. Raise SnapshotError if the file is not valid."""
-        stored = read_snapshot(Path(path), cls.kind, VERSION)
+        return cls._from_snapshot(read_snapshot(Path(path), cls.kind, VERSION), Path(path))
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """Return the learner that `to_bytes` stored. Raise SnapshotError if the bytes are not valid."""
+        return cls._from_snapshot(decode(data, IN_MEMORY, cls.kind, VERSION), IN_MEMORY)
+
+    def _snapshot(self) -> Snapshot:
+        return Snapshot(self.kind, VERSION, self._specification(), self._arrays())
+
+    @classmethod
+    def _from_snapshot(cls, stored: Snapshot, path: Path) -> Self:
         made = cls.__new__(cls)
         try:
             made.__setstate__({"specification": dict(stored.metadata), "arrays": dict(stored.arrays)})
         except (KeyError, TypeError, ValueError, ArithmeticError) as error:
             reason = f"it does not describe a learner ({error})"
-            raise SnapshotError(Path(path), "damaged", reason, "Give a file that save() made") from None
+            raise SnapshotError(path, "damaged", reason, "Give what save() or to_bytes() made") from None
         return made
 
     def _specification(self) -> dict[str, Any]:

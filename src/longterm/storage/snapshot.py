@@ -24,6 +24,8 @@ from longterm.storage.packing import pack, unpack
 
 MAGIC = b"\x89LTSNAP\n"
 VERSION = 1
+IN_MEMORY = Path("bytes")
+"""Stands for the path in messages about bytes that were never in a file."""
 _PRELUDE = struct.Struct("<8sIQ")
 _CHECKSUM = 32
 
