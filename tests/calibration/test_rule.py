@@ -1,5 +1,7 @@
 """The rule: first rounds by hand, certificates against adversaries, batches, other array libraries."""
 
+import pickle
+
 import array_api_strict
 import numpy as np
 import pytest
@@ -72,6 +74,54 @@ def test_a_batch_equals_its_rows(groups):
         np.testing.assert_allclose(asked.threshold, [float(row.threshold) for row in rows], rtol=1e-9)
         batch = rule.tell(batch, asked, scores[t])
         singles = [rule.tell(s, row, scores[t, i]) for i, (s, row) in enumerate(zip(singles, rows, strict=True))]
+
+
+@pytest.mark.parametrize("shape", [(), (2,)])
+@pytest.mark.parametrize("groups", [1, 3])
+def test_a_pickled_ask_changes_nothing(groups, shape):
+    """Some labels come late: whether a score was told since the ask is decided by value."""
+    rule, rng = Calibration(0.1, groups), np.random.default_rng(15)
+    state, copied, waiting = rule.init(shape), rule.init(shape), []
+    for t in range(120):
+        c = np.append(1.0, rng.random(groups - 1) < 0.4)
+        open_rounds = len(waiting)
+        waiting.append((rule.ask(state, c, open_rounds=open_rounds), rule.ask(copied, c, open_rounds=open_rounds)))
+        while waiting and not (t % 40 < 5 and len(waiting) < 4):
+            asked, other = waiting.pop(0)
+            score = rng.exponential(size=shape)
+            state = rule.tell(state, asked, score)
+            copied = rule.tell(copied, pickle.loads(pickle.dumps(other)), score)
+    for one, other in (
+        (state.counts, copied.counts),
+        (state.evidence, copied.evidence),
+        (state.base.hedge, copied.base.hedge),
+    ):
+        for values, others in zip(one, other, strict=True):
+            np.testing.assert_array_equal(values, others)
+
+
+def test_a_batch_of_which_some_rows_were_told_since_the_ask_equals_its_rows():
+    rule, rng = Calibration(np.array([0.1, 0.1])), np.random.default_rng(16)
+    one, batch, rows = Calibration(0.1), rule.init(), [Calibration(0.1).init() for _ in range(2)]
+    for t in range(60):
+        asked, singles = rule.ask(batch), [one.ask(row) for row in rows]
+        if t % 3 == 0:  # a score of the second row is told before the others
+            score = rng.exponential()
+            rows[1] = one.tell(rows[1], one.ask(rows[1]), score)
+            told = rule.tell(batch, rule.ask(batch), score)
+            batch = _map(lambda new, old: np.concatenate([old[:1], new[1:]]), told, batch)
+        scores = rng.exponential(size=2)
+        batch = rule.tell(batch, asked, scores)
+        rows = [one.tell(row, ask, score) for row, ask, score in zip(rows, singles, scores, strict=True)]
+        for k in range(2):
+            np.testing.assert_allclose(batch.base.hedge.gap[k], rows[k].base.hedge.gap, rtol=1e-9)
+            np.testing.assert_allclose(batch.base.trackers[k], rows[k].base.trackers, rtol=1e-9)
+
+
+def _map(function, *trees):
+    if isinstance(trees[0], tuple):
+        return type(trees[0])(*(_map(function, *parts) for parts in zip(*trees, strict=True)))
+    return function(*trees)
 
 
 @pytest.mark.parametrize("groups", [1, 3])

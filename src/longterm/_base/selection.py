@@ -31,5 +31,12 @@ def where(condition: Array, a: Array, b: Array) -> Array:
     return namespace(condition).where(condition, a, b)
 
 
+def is_true_everywhere(condition: Array) -> bool:
+    """Return True if a condition is known to hold for every learner. Only NumPy's conditions are known at once."""
+    if isinstance(condition, (bool, np.bool_)):
+        return bool(condition)
+    return isinstance(condition, np.ndarray) and bool(condition.all())
+
+
 def _namespace_of(a: Array, b: Array) -> Array:
     return namespace(b if isinstance(a, (int, float)) and not isinstance(a, np.generic) else a)

@@ -82,9 +82,9 @@ class QuantileTracker(ReprMixin):
         return b, namespace(b).ones_like(b), b[..., None]
 
     def update(
-        self, state: TrackerState, asked: Asked, score: Array, residual: Array, miss_rate: Array, current: bool
+        self, state: TrackerState, asked: Asked, score: Array, residual: Array, miss_rate: Array, current: Array
     ) -> TrackerState:
-        """Return the state after a round with this residual 1{miss} − α; `current`: no score came since the ask."""
+        """Return the state after a round with this residual 1{miss} − α; `current`: the state is that of the ask."""
         rounds, squares = state.rounds + 1.0, state.squares + residual**2
         step = state.step
         if self.steps == "decaying":

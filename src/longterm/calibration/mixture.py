@@ -20,6 +20,7 @@ from longterm._base.arrays import (
     sum_last,
 )
 from longterm._base.display import ReprMixin
+from longterm._base.selection import is_true_everywhere, where
 from longterm.calibration.bases import Asked, count_active, pinball
 
 N = 8
@@ -93,9 +94,9 @@ class Mixture(ReprMixin):
         return namespace(experts).vecdot(state.hedge.weights, experts), state.scale, experts
 
     def update(
-        self, state: MixtureState, asked: Asked, score: Array, residual: Array, miss_rate: Array, current: bool
+        self, state: MixtureState, asked: Asked, score: Array, residual: Array, miss_rate: Array, current: Array
     ) -> MixtureState:
-        """Return the state after a score; `current`: no other score came since the ask."""
+        """Return the state after a score; `current`: the state is that of the ask."""
         xp, groups = namespace(state.means), asked.groups
         rates, log_decay, last_weight = (like(c, state.means) for c in (_RATES, _LOG_DECAY, _LAST_WEIGHT))
         s, cover = expand_last(score), expand_last(-miss_rate)
@@ -110,8 +111,10 @@ class Mixture(ReprMixin):
         error = s - asked.experts
         loss = pinball(error, expand_last(miss_rate))
         # On time the weighted loss of the experts is larger than that of their mean.
-        own_loss = 0.0 if current else started * pinball(score - asked.base, miss_rate)
-        present = error if current else s - _experts(state, groups)
+        own_loss, present = 0.0, error
+        if not is_true_everywhere(current):
+            own_loss = where(current, 0.0, started * pinball(score - asked.base, miss_rate))
+            present = xp.where(expand_last(current), error, s - _experts(state, groups))
         move = xp.where(present > 0.0, miss, cover)
 
         center = (started * asked.base + (1.0 - started) * means[..., -1])[..., None]

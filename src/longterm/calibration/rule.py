@@ -16,7 +16,7 @@ import numpy as np
 from longterm._base import validate
 from longterm._base.arrays import Array, clamp_max, clamp_min, expand_last, least_divisor, namespace
 from longterm._base.display import ReprMixin
-from longterm._base.selection import where
+from longterm._base.selection import is_true_everywhere, where
 from longterm.calibration.bases import Asked, QuantileTracker, count_active, pinball
 from longterm.calibration.certificates import Bound, Evidence, group_bound, nested_bound, position_bound, tracker_bound
 from longterm.calibration.corrections import LARGEST_LOG_WEALTH, Correction, LinearAndBets, MissCounts, Saturating, Sinh
@@ -147,16 +147,18 @@ class Calibration(ReprMixin):
         Scores are finite, of magnitude at most 1e100 (1e19 in single precision). The ask may be older than a group.
         """
         alpha, counts, s = state.miss_rate, state.counts, self._require_score(state, score)
+        # The state changes with each score and with each new group, so these two numbers are its version.
+        current = asked.told == state.told
         if asked.groups.shape[-1] < self.groups:
-            asked = self._with_all_groups(asked)
+            asked, current = self._with_all_groups(asked), current & False
         residual = where(s > asked.threshold, 1.0 - alpha, where(s < asked.threshold, -alpha, 0.0 * alpha))
         # A burst: rounds that were open at the ask, and told since. A single late round is none.
         burst = clamp_max(state.told - asked.told, asked.open_rounds)
         return CalibrationState(
             alpha,
             counts.add(expand_last(residual), asked.groups, alpha, burst),
-            self.base.update(state.base, asked, s, residual, alpha, asked.told is state.told),
-            self._evidence(state, asked, s, residual),
+            self.base.update(state.base, asked, s, residual, alpha, current),
+            self._evidence(state, asked, s, residual, current),
         )
 
     def _with_all_groups(self, asked: Asked) -> Asked:
@@ -164,8 +166,7 @@ class Calibration(ReprMixin):
         groups, experts = asked.groups, asked.experts
         while groups.shape[-1] < self.groups and isinstance(self.base, Mixture):
             groups, experts = append_zero(groups), self.base.add_experts(experts)
-        # Another object for the same number: the correction has changed since the ask, though no score was told.
-        return asked._replace(groups=groups, experts=experts, told=asked.told + 0.0)
+        return asked._replace(groups=groups, experts=experts)
 
     def _require_groups(self, state: CalibrationState, groups: Array) -> Array:
         """Return the groups of a round as an array (..., k)."""
@@ -214,8 +215,10 @@ class Calibration(ReprMixin):
         """True if Theorem 1 applies: one group, and a correction with an inverse."""
         return self.groups == 1 and self.correction.has_inverse
 
-    def _evidence(self, state: CalibrationState, asked: Asked, score: Array, residual: Array) -> Evidence:
-        """Return the certificate's sums after a round."""
+    def _evidence(
+        self, state: CalibrationState, asked: Asked, score: Array, residual: Array, current: Array
+    ) -> Evidence:
+        """Return the certificate's sums after a round; `current`: the state is that of the ask."""
         xp, old, alpha = namespace(state.miss_rate), state.evidence, state.miss_rate
         late = clamp_min(old.late, state.told - asked.told)
         free = asked.threshold == xp.inf  # such a round cannot be missed
@@ -229,7 +232,7 @@ class Calibration(ReprMixin):
             return old._replace(lowest=lowest, highest=highest, late=late)
         # The potential grows by r·(correction now), which is r·(correction at the ask) plus the change in between.
         now = asked.shift
-        if not (asked.told is state.told and isinstance(asked.late, np.generic) and asked.late == 1.0):
+        if not is_true_everywhere(current & (asked.late == 1.0)):
             now = self.correction(state.counts, asked.groups, alpha, xp.ones_like(asked.late))
         ask, base_loss = where(free, 0.0 * z, asked.shift), where(free, 0.0 * z, pinball(z, alpha))
         loss = base_loss + clamp_min(residual * (now - ask), 0.0)
