@@ -19,7 +19,7 @@ allowed = {"longterm", "numpy", "scipy", "array_api_compat"}
 of_extras = ("longterm.lab.", "longterm.play.engines.compiled", "longterm.problems.autodiff")
 of_extras += ("longterm.play.fleet.jax_rows",)
 of_extras += ("longterm.play.engines.device_", "longterm.__main__", "longterm.cli")
-of_extras += ("longterm.linear_model", "longterm.compat.litellm_router", "longterm.money.pacing.compiled")
+of_extras += ("longterm.linear_model", "longterm.compat.litellm_router")
 of_extras += ("longterm.compat.",)
 of_extras += ("longterm._base.compiling", "longterm.server.")
 

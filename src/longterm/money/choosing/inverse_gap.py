@@ -1,4 +1,8 @@
-r"""Inverse gap weighting (Foster and Rakhlin 2020; with budgets Slivkins et al., JMLR 25, 2024)."""
+r"""Inverse gap weighting, the primal learner of LagrangeCBwLC.
+
+Slivkins, Zhou, Sankararaman and Foster (JMLR 25, 2024) published it for contextual bandits with packing and covering
+constraints. The weights are those of Foster and Rakhlin (2020).
+"""
 
 from __future__ import annotations
 

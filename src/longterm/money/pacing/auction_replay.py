@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 
 from longterm._base.arrays import FloatArray
-from longterm.errors import InputError
 from longterm.money.pacing.auctions import Auctions
 from longterm.money.pacing.base import Outcome, Pacer
-from longterm.money.pacing.compiled import has_kernel, play_compiled
-
-Engine = Literal["auto", "numpy", "compiled"]
 
 
 @dataclass(frozen=True)
@@ -62,7 +58,7 @@ class PacingRun:
         return np.tensordot(self.auctions.clicks, self.won, axes=(0, 0))
 
 
-def replay_auctions(pacer: Pacer[Any], auctions: Auctions, *, engine: Engine = "auto") -> PacingRun:
+def replay_auctions(pacer: Pacer[Any], auctions: Auctions) -> PacingRun:
     """Bid for every request of a log. A bid of at least the market price wins.
 
     A winner pays the market price, or its own bid where the pacer is made for first-price auctions.
@@ -73,9 +69,6 @@ def replay_auctions(pacer: Pacer[Any], auctions: Auctions, *, engine: Engine = "
         The bidder.
     auctions : Auctions
         The log.
-    engine : {"auto", "numpy", "compiled"}
-        "numpy" is the reference: the pacer's own rule, auction by auction. "compiled" (extra `linear`) is the same a
-        hundred times faster, for dual and planned mirror descent. "auto" uses it where it is available.
 
     Returns
     -------
@@ -93,13 +86,6 @@ def replay_auctions(pacer: Pacer[Any], auctions: Auctions, *, engine: Engine = "
     >>> run.paid, run.price.round(2)
     (array([4., 0., 3.]), array([0.25, 0.35, 0.05]))
     """
-    if engine not in get_args(Engine):
-        raise InputError("engine", f"{engine!r} is not known", "Choose 'auto', 'numpy' or 'compiled'")
-    if engine != "numpy" and has_kernel(pacer):
-        return PacingRun(auctions, *play_compiled(pacer, auctions.values, auctions.prices))
-    if engine == "compiled":
-        what = f"there is no compiled loop for {type(pacer).__name__}, or no Numba"
-        raise InputError("engine", what, "Use engine='numpy', or pip install 'longterm[linear]'")
     state, shape = pacer.init(), (len(auctions), *pacer.batch_shape)
     bids, paid, won, price = (np.empty(shape) for _ in range(4))
     for t, (value, market) in enumerate(zip(auctions.values.tolist(), auctions.prices.tolist(), strict=True)):

@@ -138,7 +138,8 @@ class DualMirrorDescent(Pacer[MirrorDescentState]):
         price, paid = state.price, like(outcome.paid, state.price)
         lowest = self._moved(price, paid - like(self.rate, price))
         highest = self._moved(price, paid - like(self.floor / self.horizon, price))
-        anchored = maximum(lowest, minimum(highest, like(self.cost_weight, price)))
+        anchor = like(self.cost_weight, price) + 0.0 * price  # of the price's type, also where the anchor is reached
+        anchored = maximum(lowest, minimum(highest, anchor))
         return MirrorDescentState(state.round + 1, anchored, state.spent.add(outcome.paid))
 
     def _moved(self, price: Array, excess: Array) -> Array:
