@@ -171,3 +171,8 @@ def format_number(value: float) -> str:
     ('1,234,567', '33.27', '-0.0001234', '0')
     """
     return f"{value:,.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:.4g}"
+
+
+def format_decimals(value: float | None, digits: int = 2) -> str:
+    """Format a number with this many decimals, never as −0.00; None becomes a dash."""
+    return "–" if value is None else f"{round(value, digits) + 0.0:.{digits}f}"

@@ -12,8 +12,7 @@ from longterm.cli.backend import BackendOptions
 from longterm.cli.options import NameList, OptionalFloat, OptionalInt
 from longterm.cli.output import run_and_print, write_report
 from longterm.errors import InputError, did_you_mean
-from longterm.lab.experiments.paper_experiments import BETA, OF_THE_PAPER, WITH_A_BUDGET, Options, paper_spec
-from longterm.lab.experiments.spec import slug
+from longterm.lab.experiments.paper_experiments import BETA, OF_THE_PAPER, Options, paper_specs
 from longterm.play.engines.selection import EngineChoice
 
 NAMES = (*OF_THE_PAPER, "sample", "all")
@@ -68,23 +67,11 @@ class ReproduceCommand:
         names = list(dict.fromkeys(n for one in self.experiments for n in (OF_THE_PAPER if one == "all" else (one,))))
         if not names:
             raise InputError("experiments", "is empty", f"Choose from {', '.join(NAMES)}")
-        if self.rho is not None and not set(names) & set(WITH_A_BUDGET):
-            raise InputError("rho", "no experiment here has a budget", f"Choose one of {list(WITH_A_BUDGET)} with it")
-        specs = [paper_spec(name, self._options(name, names)) for name in names]
+        options = Options(self.sequences, self.rounds, self.beta, self.rho, self.engine, self.learners)
+        specs = paper_specs(names, options)
         folders = [self.out / spec.name for spec in specs]
         backend = self.workers.chosen
         results = [run_and_print(spec, folder, backend) for spec, folder in zip(specs, folders, strict=True)]
         if self.report:
             title = "Online convex optimisation with long-term constraints: the paper's experiments"
             write_report(results, folders, self.out / "report.html", title)
-
-    def _options(self, name: str, names: list[str]) -> Options:
-        """Return the options of one experiment: its budget and curves may differ from those of the others."""
-        curves = {one: [slug(curve.name) for curve in paper_spec(one).curves] for one in names}
-        elsewhere = {curve for one, found in curves.items() if one != name for curve in found} - {*curves[name]}
-        wanted = tuple(one for one in self.learners if slug(one) not in elsewhere)
-        if self.learners and not wanted:
-            what = f"{name!r} has none of {list(self.learners)}"
-            raise InputError("learners", what, f"Leave that experiment out, or choose from {curves[name]} too")
-        rho = self.rho if name in WITH_A_BUDGET else None
-        return Options(self.sequences, self.rounds, self.beta, rho, self.engine, wanted)

@@ -23,7 +23,8 @@ from longterm.lab.arena import Preference, arena_of, league, run_arena
 from longterm.lab.arena.arena_spec import every_learner, every_problem, problem_name
 from longterm.lab.arena.league_tables import league_text, write_tables
 from longterm.lab.arena.matches import _bounds
-from longterm.lab.arena.results import MEASURED, growth
+from longterm.lab.arena.results import MEASURED
+from longterm.lab.experiments.result import growth
 from longterm.lab.experiments.spec import ProblemSpec
 from longterm.learners import HedgedCuts, MahdaviOGD
 from longterm.learners.interface.needs import Need

@@ -7,7 +7,8 @@ from longterm.lab import LearnerSpec, ProblemSpec
 from longterm.lab.arena import ArenaSpec, Preference, league
 from longterm.lab.arena.league import shares
 from longterm.lab.arena.league_tables import format_decimals, league_text
-from longterm.lab.arena.results import MEASURED, ArenaResult, Match, growth
+from longterm.lab.arena.results import MEASURED, ArenaResult, Match
+from longterm.lab.experiments.result import growth
 
 
 def made(learner, problem, regret, violation, ratios=None, **more):

@@ -186,7 +186,7 @@ def test_files_without_a_specification_are_refused(tmp_path):
 
 def test_impossible_options_of_the_paper_are_refused(tmp_path):
     for name, options, match in (
-        ("dsm", Options(rho=3.0), "has no budget"),
+        ("dsm", Options(rho=3.0), "no experiment here has a budget"),
         ("dsm", Options(learners=("convex-ogd", "adam")), "'adam' is no curve"),
         ("figure 5", Options(), "is not known"),
         ("dsm", Options(sequences=0), "sequences"),

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from longterm._base.display import TextTable
+from longterm._base.display import TextTable, format_decimals
 from longterm.lab.arena.league import Preference, Standing
 from longterm.lab.arena.results import MEASURED, ArenaResult, Match
 from longterm.lab.experiments.records import write_file
@@ -166,8 +166,3 @@ def escape_formula(value: Any) -> Any:
         return value
     mark = "'" if value.startswith(("=", "+", "-", "@", "\t", "\r")) else ""
     return mark + value.replace("\r", " ")  # a CSV reader takes it for the end of a line
-
-
-def format_decimals(value: float | None, digits: int = 2) -> str:
-    """Format a number with this many decimals, never as −0.00; None becomes a dash."""
-    return "–" if value is None else f"{round(value, digits) + 0.0:.{digits}f}"

@@ -8,12 +8,11 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from longterm._base.arrays import FloatArray
 from longterm.lab.arena.arena_spec import HORIZONS, ArenaJob, ArenaSpec, problem_name
 from longterm.lab.experiments.folder import JobFolder
-from longterm.lab.experiments.result import MEASURES
+from longterm.lab.experiments.result import MEASURES, growth
 from longterm.learners.interface.needs import Need
 from longterm.play.engines.sums import ROUNDING_SHARE
 
@@ -145,21 +144,6 @@ class ArenaResult:
     def of_learner(self, learner: str) -> list[Match]:
         """Return the finished matches of this learner."""
         return [match for match in self.matches if match.learner == learner and not match.refused]
-
-
-def growth(rounds: ArrayLike, values: FloatArray) -> float | None:
-    """Fit the exponent of T by least squares in logarithms; return None if a value is not positive.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from longterm.lab.arena.results import growth
-    >>> round(growth([16, 64, 256], np.array([4.0, 8.0, 16.0])), 12), growth([1, 2, 4], np.array([0.0, 1.0, 2.0]))
-    (0.5, None)
-    """
-    if np.any(values <= 0):
-        return None
-    return float(np.polyfit(np.log(np.asarray(rounds, dtype=np.float64)), np.log(values), 1)[0])
 
 
 def load_arena(spec: ArenaSpec, folder: JobFolder, without_data: Mapping[str, str]) -> ArenaResult:

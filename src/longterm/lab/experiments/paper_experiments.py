@@ -51,17 +51,41 @@ def paper_spec(name: str, options: Options | None = None) -> ExperimentSpec:
     >>> paper_spec("dsm", Options(sequences=2)).command
     'longterm reproduce dsm --sequences 2'
     """
+    return paper_specs([name], options)[0]
+
+
+def paper_specs(names: Sequence[str], options: Options | None = None) -> list[ExperimentSpec]:
+    """Return the specifications of several of `EXPERIMENTS`. Each takes the budget and the curves that concern it.
+
+    A curve must be in one of the experiments, and each experiment must have one of the curves. A budget must concern
+    one of the experiments.
+    """
     chosen = Options() if options is None else options
-    if name not in EXPERIMENTS:
-        what = f"{name!r} is not known{did_you_mean(name, EXPERIMENTS)}"
-        raise InputError("experiment", what, f"Choose from {list(EXPERIMENTS)}")
-    if name not in WITH_A_BUDGET and chosen.rho is not None:
-        raise InputError("rho", f"{name!r} has no budget", f"Leave it out, or choose from {list(WITH_A_BUDGET)}")
+    for name in names:
+        if name not in EXPERIMENTS:
+            what = f"{name!r} is not known{did_you_mean(name, EXPERIMENTS)}"
+            raise InputError("experiment", what, f"Choose from {list(EXPERIMENTS)}")
+    if chosen.rho is not None and not set(names) & set(WITH_A_BUDGET):
+        raise InputError("rho", "no experiment here has a budget", f"Choose one of {list(WITH_A_BUDGET)} with it")
     validate_sequences(chosen.sequences)
     validate.trade_off("beta", chosen.beta)
-    spec = _dsm(chosen) if name == "dsm" else _budgeted(name, chosen)
-    learners = _select(spec.learners, chosen.learners)
-    return replace(spec, learners=learners, engine=chosen.engine, command=_command(name, chosen))
+    of_each = {name: chosen if name in WITH_A_BUDGET else replace(chosen, rho=None) for name in names}
+    specs = {name: _dsm(own) if name == "dsm" else _budgeted(name, own) for name, own in of_each.items()}
+    known = {name: [slug(curve.name) for curve in spec.learners] for name, spec in specs.items()}
+    wanted = _require_curves(chosen.learners, [curve.name for spec in specs.values() for curve in spec.learners])
+    for name, curves in known.items():
+        if wanted and not set(wanted) & set(curves):
+            what = f"{name!r} has none of {list(chosen.learners)}"
+            raise InputError("learners", what, f"Leave that experiment out, or choose from {curves} too")
+    return [
+        replace(
+            spec,
+            learners=tuple(curve for curve in spec.learners if not wanted or slug(curve.name) in wanted),
+            engine=chosen.engine,
+            command=_command(name, replace(of_each[name], learners=tuple(w for w in wanted if w in known[name]))),
+        )
+        for name, spec in specs.items()
+    ]
 
 
 def _dsm(options: Options) -> ExperimentSpec:
@@ -134,18 +158,14 @@ def _budgeted(name: str, options: Options) -> ExperimentSpec:
     return ExperimentSpec(problem, learners, options.rounds, seeds, record=40, logged=True, name=name, title=title)
 
 
-def _select(curves: Sequence[LearnerSpec], wanted: Sequence[str]) -> tuple[LearnerSpec, ...]:
-    """Return the wanted curves; raise if a name is unknown."""
-    by_name = {slug(curve.name): curve for curve in curves}
+def _require_curves(wanted: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
+    """Return the wanted curves' names as file names have them. Raise if one is unknown."""
+    slugs = [slug(name) for name in known]
     for name in wanted:
-        if slug(name) not in by_name:
-            known = [curve.name for curve in curves]
-            raise InputError(
-                "learners",
-                f"{name!r} is no curve of this experiment{did_you_mean(name, known)}",
-                f"Choose from {known}",
-            )
-    return tuple(curve for name, curve in by_name.items() if not wanted or name in map(slug, wanted))
+        if slug(name) not in slugs:
+            what = f"{name!r} is no curve of this experiment{did_you_mean(name, known)}"
+            raise InputError("learners", what, f"Choose from {list(dict.fromkeys(known))}")
+    return tuple(slug(name) for name in wanted)
 
 
 def _command(name: str, options: Options) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from longterm._base.arrays import FloatArray
 from longterm.errors import import_optional
@@ -171,3 +171,18 @@ class Result:
             for curve in self.curves
         ]
         return pandas.concat(parts, ignore_index=True)
+
+
+def growth(rounds: ArrayLike, values: FloatArray) -> float | None:
+    """Fit the exponent of T by least squares in logarithms; return None if a value is not positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from longterm.lab.experiments.result import growth
+    >>> round(growth([16, 64, 256], np.array([4.0, 8.0, 16.0])), 12), growth([1, 2, 4], np.array([0.0, 1.0, 2.0]))
+    (0.5, None)
+    """
+    if np.any(values <= 0):
+        return None
+    return float(np.polyfit(np.log(np.asarray(rounds, dtype=np.float64)), np.log(values), 1)[0])

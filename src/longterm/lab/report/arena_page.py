@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from longterm._base.display import format_decimals
 from longterm.lab.arena.league import MEASURE_OF, Preference, Standing, shares
-from longterm.lab.arena.league_tables import format_decimals
 from longterm.lab.arena.results import GRADIENTS, ORACLES, ArenaResult, Match
 from longterm.lab.report.axes import logarithmic_scale
 from longterm.lab.report.document import Section, write_document

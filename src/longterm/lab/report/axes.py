@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm._base.arrays import FloatArray
-from longterm.lab.arena.results import growth
-from longterm.lab.experiments.result import Result
+from longterm.lab.experiments.result import Result, growth
 
 MAX_DECADES = 4
 """Powers of ten on either side of a signed axis; more would hide the curves."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from longterm.lab.arena.league_tables import format_decimals
+from longterm._base.display import format_decimals
 from longterm.lab.experiments.result import Curve, Result
 from longterm.lab.report.axes import last_decade_slope
 from longterm.lab.report.formats import format_count, format_gap, format_mean, format_number, format_percent
