@@ -26,7 +26,6 @@ from longterm.data import load_sample
 from longterm.errors import AssumptionWarning
 from longterm.learners import (
     AFTRL,
-    COLDQ,
     LEWA,
     AdaGradAOGD,
     AdaptiveAFTRL,
@@ -102,7 +101,7 @@ def changing() -> Scene:
     problem = case.problem
     learners = {
         "ProxPenalty": ProxPenalty.for_problem(problem),
-        "COLDQ, T known": COLDQ.for_problem(problem, horizon=T),
+        "COLDQ, T known": ProxPenalty.for_problem(problem, preset="coldq", horizon=T),
         "QuadraticPenaltyOGD, β = ½": QuadraticPenaltyOGD.for_problem(problem, beta=0.5),
         "AOGD": AOGD.for_problem(problem),
         "YuLeeLee, hard": YuLeeLee.for_problem(problem, hard=True, rates="sharp"),
@@ -190,7 +189,7 @@ def sparse() -> Scene:
     problem, stream = budgeted_logistic(features, budget=7.0), ResampledRows(features, sample.labels)
     learners = {
         "PenalisedFTRL": PenalisedFTRL.for_problem(problem),
-        "COLDQ, T known": COLDQ.for_problem(problem, horizon=T),
+        "COLDQ, T known": ProxPenalty.for_problem(problem, preset="coldq", horizon=T),
         "AFTRL": AFTRL.for_problem(problem),
         "ProjectedOGD": ProjectedOGD.for_problem(problem),
         "QuadraticPenaltyOGD, β = ½": QuadraticPenaltyOGD.for_problem(problem, beta=0.5),

@@ -74,14 +74,14 @@ def main() -> None:
     classes = {kind.name: kind.__name__ for kind in every_learner()}
     print("| learner | regret / bound | on | violation / bound | on |\n|---|---|---|---|---|")
     for name, entry in sorted(learners().items()):
-        if name in SKIPPED or (chosen.learners and name not in chosen.learners):
+        if name not in classes or name in SKIPPED or (chosen.learners and name not in chosen.learners):
             continue
         best: dict[str, tuple[str, str, WorstCase]] = {}
         for label, problem, case in cases(entry, chosen.generations):
             kind = "regret" if case.measure == REGRET else "violation"
             if kind not in best or case.ratio > best[kind][2].ratio:
                 best[kind] = label, problem, case
-        row = [f"`{classes.get(name, name)}`"]
+        row = [f"`{classes[name]}`"]
         for kind in ("regret", "violation"):
             if kind not in best or not best[kind][2].ratio > 0:
                 row += ["–", "–"]

@@ -48,7 +48,7 @@ def learners() -> Iterator[tuple[str, Any]]:
     """Yield every learner with each of its variants on the first and the last problem of the package that it plays."""
     scenarios = {name: entry.build(**entry.arena) for name, entry in catalogue.problems().items() if not entry.data}
     for name, entry in catalogue.learners().items():
-        for variant in entry.variants:
+        for variant in entry.variants or ({},):
             played = {}
             for problem, scenario in scenarios.items():
                 try:

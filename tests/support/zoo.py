@@ -13,9 +13,7 @@ from longterm import AOGD, InputError, Problem, SlaterPoint, find_slater_point
 from longterm._base.arrays import as_column, dot, like, namespace
 from longterm.learners import (
     AFTRL,
-    COLDQ,
     LEWA,
-    RECOO,
     AdaGradAOGD,
     AdaptiveAFTRL,
     AdaptivePenalisedFTRL,
@@ -375,8 +373,8 @@ def recent_learners(problem: Problem) -> dict[str, Learner[Any]]:
         made["Polyak feasibility steps"] = PolyakFeasibility.for_problem(problem, horizon=1000, slater=point)
     if penalty_step_of(problem) is not None:
         made["prox penalty"] = ProxPenalty.for_problem(problem, w_0=0.01)
-        made["RECOO"] = RECOO.for_problem(problem, gamma=0.1, floor=0.1)
-        made["COLDQ"] = COLDQ.for_problem(problem, horizon=1000)
+        made["RECOO"] = ProxPenalty.for_problem(problem, preset="recoo", w_0=0.01)
+        made["COLDQ"] = ProxPenalty.for_problem(problem, preset="coldq", horizon=1000)
     if problem.constants.strong_convexity > 0:
         made["hedged cuts strongly convex"] = HedgedCuts.for_problem(problem, steps="strongly convex")
         made["Yu–Lee–Lee strongly convex"] = YuLeeLee.for_problem(problem, steps="strongly convex", rates="sharp")

@@ -97,6 +97,15 @@ class LearnerEntry(Entry):
         """Return the entry of a learner's class, with the parameters of its `for_problem`."""
         return _ClassEntry(learner.name, learner.for_problem, learner.title, learner.variants, learner.drifting)
 
+    @classmethod
+    def of_presets(cls, learner: type[Learner[Any]]) -> tuple[LearnerEntry, ...]:
+        """Return the entries of the published presets of a learner's class. No arena ranks them by default."""
+        build = learner.for_problem
+        return tuple(
+            _ClassEntry(title.lower(), build, title, variants=(), fixed=settings)
+            for title, settings in learner.presets.items()
+        )
+
     def learner(self, problem: Problem, rounds: int, parameters: Mapping[str, Any]) -> Learner[Any]:
         """Build the learner; raise if the builder returns something else."""
         made = self._build(problem, rounds, parameters)
@@ -113,15 +122,19 @@ class LearnerEntry(Entry):
 class _ClassEntry(LearnerEntry):
     """A learner's class, whose `for_problem` takes the problem and perhaps the horizon."""
 
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    """The settings of a preset, which the user cannot change."""
+
     @property
     def parameters(self) -> dict[str, inspect.Parameter]:
         hints = get_type_hints(self.build)
         every = inspect.signature(self.build).parameters
-        return {k: p for k, p in every.items() if k not in ("problem", "horizon") and is_plain(hints.get(k, Any))}
+        given = {"problem", "horizon", *self.fixed}
+        return {k: p for k, p in every.items() if k not in given and is_plain(hints.get(k, Any))}
 
     def _build(self, problem: Problem, rounds: int, parameters: Mapping[str, Any]) -> Any:
         horizon = {"horizon": rounds} if "horizon" in inspect.signature(self.build).parameters else {}
-        return self.build(problem, **horizon, **parameters)
+        return self.build(problem, **horizon, **{**parameters, **self.fixed})
 
 
 @dataclass(frozen=True, eq=False)

@@ -39,7 +39,9 @@ def names_only() -> Iterator[None]:
 @cache
 def learners() -> Mapping[str, LearnerEntry]:
     """Return every learner of the catalogue, by name."""
-    return _collect(tuple(map(LearnerEntry.of_class, every_learner())), LearnerEntry, "longterm.learners")
+    classes = every_learner()
+    presets = (preset for one in classes for preset in LearnerEntry.of_presets(one))
+    return _collect((*map(LearnerEntry.of_class, classes), *presets), LearnerEntry, "longterm.learners")
 
 
 @cache

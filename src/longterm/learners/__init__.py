@@ -13,10 +13,8 @@ from longterm.learners.interface.learner import Learner, State
 from longterm.learners.optimistic.optimistic_aftrl import OptimisticAFTRL
 from longterm.learners.optimistic.optimistic_coco import OptimisticCOCO
 from longterm.learners.optimistic.optimistic_ogd import OptimisticOGD
-from longterm.learners.penalties.coldq import COLDQ
 from longterm.learners.penalties.prox_penalty import ProxPenalty
 from longterm.learners.penalties.quadratic_penalty import QuadraticPenaltyOGD
-from longterm.learners.penalties.recoo import RECOO
 from longterm.learners.projected.polyak_feasibility import PolyakFeasibility
 from longterm.learners.projected.projected_ogd import ProjectedOGD
 from longterm.learners.queues.drift_plus_penalty import DriftPlusPenalty
@@ -50,10 +48,8 @@ from longterm.learners.tracking.tracked_penalty import TrackedPenalty
 __all__ = [
     "AFTRL",
     "AOGD",
-    "COLDQ",
     "FTRL",
     "LEWA",
-    "RECOO",
     "AdaGradAOGD",
     "AdaptiveAFTRL",
     "AdaptivePenalisedFTRL",

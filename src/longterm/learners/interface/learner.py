@@ -97,6 +97,8 @@ class Learner(PerLearner, ABC, Generic[S]):
     """The settings of `for_problem` that take part in an arena by default."""
     drifting: ClassVar[Variants] = ()
     """The settings that take part in the league of problems whose best decision moves."""
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    """Settings of `for_problem` by published name. The catalogue knows them in lower case, and no arena ranks them."""
 
     @classmethod
     def for_problem(cls, problem: Problem, *args: Any, **options: Any) -> Learner[Any]:

@@ -1,37 +1,61 @@
-"""The prox-penalty family: the positive part of the latest constraint inside the step, with a growing weight.
+"""The prox-penalty family: the positive part of the latest constraint inside the step, with a large weight.
 
     x_{t+1} = argmin_{x ∈ B} ⟨∇f_t(x_t), x⟩ + w_t [g_t(x)]₊ + α_t ‖x − x_t‖²,     α_t = α t^power,     x_1 = centre of B
 
-The step nearly projects onto {g_t ≤ 0}. The weights w_t are a slot (`penalty_weights`): here w_t = w_0 t^{1+e}. `RECOO`
-and `COLDQ` find w_t with a queue. The bounds need no queue.
+The weights w_t are a slot (`penalty_weights`), and each preset fills it:
+
+- "growing" (ours): w_t = w_0 t^{1+e}, without a queue.
+- "recoo" (Guo, Liu, Wei, Ying, NeurIPS 2022): the rectified queue w_t = Q_t γ_t, here with γ_t η_t = w_0 t^{1+e}.
+- "coldq" (Wang, Yan, Liu, AAAI 2025): a queue that forgets, with the floor γ = e T, and α_t = √t as published.
+
+**The three presets are one method.** Lemma: let g_t(x) = ⟨a, x⟩ − b, and let no bound of B be active in the step. Then
+the weight binds, that is g_t(x_{t+1}) > 0, if and only if
+
+    w_t ‖a‖² < 2 α_t g_t(x_t) − ⟨a, ∇f_t(x_t)⟩,     which implies     w_t ‖a‖ < G_f + 2 α_t dist(x_t, {g_t ≤ 0}).
+
+Where the weight does not bind, the step is the gradient step, projected onto {x ∈ B : g_t(x) ≤ 0}. On B, the weight
+does not bind if some x̂ in B has g_t(x̂) ≤ −ε and w_t ≥ (G_f Δ + α_t Δ²)/ε. As w_t grows faster than α_t, the presets
+differ in the first rounds at most, and an arena ranks the class once.
 
 Steps: α_t = G_f √t/(√2 Δ) for convex losses, α_t = σt/2 for σ-strongly convex ones, w_0 = (F + ΔG_f)/D and e = ½.
-Needs: the argmin (`PenaltyStep`): one affine constraint on a ball or a box, fixed or changing, or a budget. No horizon.
-Guarantees: `theorem`, if α_t/w_t does not increase. Where it does, the rule can be played, with a warning, and has no
-bound. Proof: `docs/proofs/after_the_paper.md`. Not promised: feasibility in a single round.
+Needs: the argmin (`PenaltyStep`): affine constraints on a ball, a box or a simplex, fixed or changing, or a budget. No
+horizon, but for "coldq".
+Guarantees: `theorem`, and `theorem_with` for constraints of known total change, if α_t/w_t does not increase. Where it
+does, the rule can be played, with a warning, and has no bound. Proof: `docs/proofs/after_the_paper.md`.
+Not promised: feasibility in a single round.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from longterm._base import validate
 from longterm._base.arrays import Array, FloatArray, like, namespace
 from longterm._base.validate import Hyper
+from longterm.errors import InputError
 from longterm.learners.interface.feedback import Feedback
 from longterm.learners.interface.learner import Learner, QueueState, Variants
 from longterm.learners.interface.needs import Need, StepKind, require_strong_convexity
 from longterm.learners.penalties.penalty_step import PenaltyStep, require_penalty_step, require_same_step
-from longterm.learners.penalties.penalty_weights import GrowingWeights, PenaltyWeights
+from longterm.learners.penalties.penalty_weights import (
+    ForgettingQueue,
+    GrowingWeights,
+    PenaltyWeights,
+    RectifiedQueue,
+)
 from longterm.problems import Problem
 from longterm.problems.constants import Constants
 from longterm.problems.sets import Set
 from longterm.theory.assumptions import Assumption
 from longterm.theory.bounds import HARD, REGRET, BoundValues, Rounds, horizons_of
 from longterm.theory.step_sums import power_sum
+
+WeightRule = Literal["growing", "recoo", "coldq"]
+"""The rule for the weights: ours, or that of an article."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,30 +94,58 @@ class ProxPenalty(Learner[QueueState]):
     needs = frozenset({Need.LATEST_PENALTY_PROX})
     promises = {REGRET: "O(√T), O(log T)", HARD: "O(1) for a fixed g, else O(T^(3/4)), O(√(T log T))"}
     variants: ClassVar[Variants] = ({}, {"steps": "strongly convex"})
+    presets = {"RECOO": {"preset": "recoo"}, "COLDQ": {"preset": "coldq"}}
 
     def __post_init__(self) -> None:
         validate.validate_fields(self, validate.positive, "alpha", "power")
-        validate.set_frozen(self, enclosing_set=self.penalty_step.over)
+        needs = type(self).needs | self.weights.needs
+        validate.set_frozen(self, enclosing_set=self.penalty_step.over, needs=needs)
 
     @classmethod
     def for_problem(
-        cls, problem: Problem, *, steps: StepKind = "convex", w_0: Hyper | None = None, growth: Hyper = 0.5
+        cls,
+        problem: Problem,
+        *,
+        preset: WeightRule = "growing",
+        steps: StepKind = "convex",
+        w_0: Hyper | None = None,
+        growth: Hyper | None = None,
+        horizon: int | None = None,
+        share: Hyper | None = None,
     ) -> ProxPenalty:
-        """Take gradient steps with [g_t]₊ itself in them, under a growing weight: little hard violation.
+        """Take gradient steps with [g_t]₊ itself in them, under a large weight: little hard violation.
 
         Parameters
         ----------
+        preset : {"growing", "recoo", "coldq"}
+            The rule for the weights.
         steps : {"convex", "strongly convex"}
-            α_t = G_f √t/(√2 Δ), or σt/2.
+            α_t = G_f √t/(√2 Δ), or σt/2. "coldq" has √t, or σt/2.
         w_0 : float or array, optional
-            The first weight. Left out, (F + ΔG_f)/D.
-        growth : float or array
-            e of w_t = w_0 t^{1+e}, above 0.
+            The first weight, of "growing" and "recoo". Default: (F + ΔG_f)/D.
+        growth : float or array, optional
+            e of w_t = w_0 t^{1+e}, above 0, of "growing" and "recoo". Default: ½.
+        horizon : int, optional
+            T, of "coldq". The other presets do not use it.
+        share : float or array, optional
+            e of the floor γ = e T, between 0 and D, of "coldq". Default: D/2.
         """
         step = require_penalty_step(cls.__name__, problem)
-        weights = GrowingWeights(default_weight(problem) if w_0 is None else w_0, growth)
+        validate.choice("preset", preset, get_args(WeightRule))
+        foreign = {"w_0": w_0, "growth": growth} if preset == "coldq" else {"share": share}
+        for argument, value in foreign.items():
+            if value is not None:
+                raise InputError(argument, f"is not a parameter of the preset {preset!r}", "Leave it out")
+        if preset == "coldq":
+            weights: PenaltyWeights = _forgetting_queue(problem, horizon, share)
+            alpha = 1.0
+        else:
+            w_0, growth = default_weight(problem) if w_0 is None else w_0, 0.5 if growth is None else growth
+            growing = GrowingWeights(w_0, growth)
+            weights = growing if preset == "growing" else RectifiedQueue(1.0, w_0, growth + 0.5, 0.5)
+            alpha = balanced_alpha(problem)
         if steps == "convex":
-            return cls(step, weights, balanced_alpha(problem))
+            return cls(step, weights, alpha)
         return cls(step, weights, require_strong_convexity(problem, steps) / 2, 1.0)
 
     @property
@@ -119,15 +171,27 @@ class ProxPenalty(Learner[QueueState]):
 
         The second line is for a fixed g, the third for changing g_t. σ counts only for α_t in proportion to t.
         """
+        return self.theorem_with(problem, rounds, change=None if problem.constraint.parameters else 0.0)
+
+    def theorem_with(self, problem: Problem, rounds: Rounds, *, change: ArrayLike | None) -> BoundValues:
+        """Return the bounds where Σ_{t≥2} max_{x∈B} [g_t(x) − g_{t−1}(x)]₊ is at most `change`, for every T.
+
+            Σ [g_t(x_t)]₊ ≤ min(D, G_g r) + H_{T−1} + change
+
+        COLDQ's article has such a bound (Theorem 2), with change · D√m/e in the place of change. This one is smaller,
+        and holds for every preset. None stands for an unknown change.
+        """
         self.require_assumptions()
         T, c = horizons_of(rounds, self.batch_shape), problem.constants
         regret = self._regret(c, T)
-        if problem.constraint.parameters:
-            inverse = self._inverse_sum(T)
-            energy = regret + c.loss_gradient_bound**2 / 4 * inverse + c.loss_range * T
-            violation = self._residual(c, T) + c.constraint_gradient_bound * np.sqrt(2 * inverse * energy)
-        else:
-            violation = c.first_violation + np.where(T > 1, self._residual(c, np.maximum(T - 1, 1.0)), 0.0)
+        inverse = self._inverse_sum(T)
+        energy = regret + c.loss_gradient_bound**2 / 4 * inverse + c.loss_range * T
+        violation = self._residual(c, T) + c.constraint_gradient_bound * np.sqrt(2 * inverse * energy)
+        if change is not None:
+            total = validate.non_negative("change", change)
+            slow = np.where(T > 1, self._residual(c, np.maximum(T - 1, 1.0)), 0.0) + np.asarray(total)
+            slow = c.first_violation + slow
+            violation = np.minimum(violation, slow) if problem.constraint.parameters else slow
         regret, violation = np.broadcast_arrays(regret, violation)
         return {REGRET: regret, HARD: violation}
 
@@ -175,3 +239,15 @@ def default_weight(problem: Problem) -> float:
     """Return (F + ΔG_f)/D, the first weight."""
     c = problem.constants
     return (c.loss_range + c.diameter * c.loss_gradient_bound) / c.constraint_bound
+
+
+def _forgetting_queue(problem: Problem, horizon: int | None, share: Hyper | None) -> ForgettingQueue:
+    """Return the queue of COLDQ with the floor `share` · T."""
+    D = problem.constants.constraint_bound
+    e = D / 2 if share is None else validate.positive("share", share)
+    if np.any(np.asarray(e) >= D):
+        raise InputError("share", f"{share!r} is not below D = {D:g}", "The article has 0 < e < D; D/2 for example")
+    if horizon is None:
+        raise InputError("horizon", "is missing, and the floor of 'coldq' is e T", "Give T, the number of rounds")
+    T = validate.count("horizon", horizon)
+    return ForgettingQueue(T, e * T)
