@@ -24,6 +24,7 @@ _GAUGES = {
     "overshoot": "Money spent above the limit",
     "price": "The price of a unit of money, or a learner's multiplier",
     "open": "Open rounds or holds",
+    "late": "Leases past their end whose holders have not reported; their money counts until they are released",
     "coverage": "The share of outcomes inside their interval",
     "target": "The nominal coverage",
     "violation": "The signed violation of a learner's constraint",

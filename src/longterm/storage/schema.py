@@ -31,19 +31,24 @@ TABLES = (
     "held BIGINT NOT NULL, exposed BIGINT NOT NULL, since TEXT NOT NULL, updated BIGINT NOT NULL, "
     "PRIMARY KEY (ledger, name))",
     "CREATE TABLE longterm_holds (ledger TEXT NOT NULL, key TEXT NOT NULL, account TEXT NOT NULL, "
-    "amount BIGINT NOT NULL, largest BIGINT NOT NULL, grouped TEXT, spent BIGINT NOT NULL, status SMALLINT NOT NULL, "
-    "opened BIGINT NOT NULL, expires BIGINT, PRIMARY KEY (ledger, key))",
+    "amount BIGINT NOT NULL, largest BIGINT NOT NULL, asked BIGINT NOT NULL, answer BIGINT NOT NULL, grouped TEXT, "
+    "spent BIGINT NOT NULL, status SMALLINT NOT NULL, lease SMALLINT NOT NULL, opened BIGINT NOT NULL, "
+    "expires BIGINT, closed BIGINT, who TEXT NOT NULL, PRIMARY KEY (ledger, key))",
+    "CREATE TABLE longterm_entries (ledger TEXT NOT NULL, number BIGINT NOT NULL, made BIGINT NOT NULL, "
+    "what TEXT NOT NULL, account TEXT NOT NULL, key TEXT NOT NULL, old BIGINT NOT NULL, new BIGINT NOT NULL, "
+    "who TEXT NOT NULL, note TEXT NOT NULL, correction TEXT, moved TEXT NOT NULL, PRIMARY KEY (ledger, number))",
     "CREATE TABLE longterm_groups (object TEXT NOT NULL, name TEXT NOT NULL, hold DOUBLE PRECISION NOT NULL, "
     "settled BIGINT NOT NULL, costs DOUBLE PRECISION NOT NULL, excess DOUBLE PRECISION NOT NULL, "
     "largest DOUBLE PRECISION NOT NULL, PRIMARY KEY (object, name))",
-    "CREATE INDEX longterm_open_holds ON longterm_holds (ledger, expires) WHERE status = 0",
+    "CREATE INDEX longterm_open_holds ON longterm_holds (ledger, lease, expires) WHERE status = 0",
+    "CREATE INDEX longterm_closed_holds ON longterm_holds (ledger, closed) WHERE status <> 0",
+    "CREATE INDEX longterm_corrections ON longterm_entries (ledger, key)",
     "CREATE UNIQUE INDEX longterm_keys ON longterm_rounds (object, key) WHERE key IS NOT NULL",
 )
 _ASKED = "COALESCE((SELECT MAX(number) FROM longterm_rounds WHERE object = o.name), 0)"
 OBJECTS = f"SELECT name, kind, version, changed, state, {_ASKED} FROM longterm_objects o ORDER BY name"
 OPEN_ROUNDS = "SELECT number FROM longterm_rounds WHERE object = ? AND status = 0"
 READ_MONEY = "SELECT name, spent, held FROM longterm_accounts WHERE ledger = ? ORDER BY name"
-COUNT_HOLDS = "SELECT COUNT(*) FROM longterm_holds WHERE ledger = ? AND status = 0"
 READ_OBJECT = f"SELECT kind, specification, version, state, {_ASKED} FROM longterm_objects o WHERE name = ?"
 READ_VERSION = f"SELECT version, {_ASKED} FROM longterm_objects o WHERE name = ?"
 INSERT_OBJECT = (
@@ -77,16 +82,47 @@ READ_ACCOUNTS = f"SELECT {_ACCOUNT} FROM longterm_accounts WHERE ledger = ? ORDE
 READ_ACCOUNT = f"SELECT {_ACCOUNT} FROM longterm_accounts WHERE ledger = ? AND name = ?"
 INSERT_ACCOUNT = f"INSERT INTO longterm_accounts ({_ACCOUNT}, ledger) VALUES (?, ?, ?, ?, ?, ?, ?, 0, 0, 0, ?, ?, ?)"
 SET_LIMITS = "UPDATE longterm_accounts SET maximum = ?, reserve = ? WHERE ledger = ? AND name = ?"
+SET_PERIOD = (
+    "UPDATE longterm_accounts SET period = ?, zone = ?, rate = ?, spent = ?, since = ?, updated = ? "
+    "WHERE ledger = ? AND name = ?"
+)
 _BALANCE = "spent = ?, held = ?, exposed = ?, since = ?, updated = ?"
 UPDATE_ACCOUNT = f"UPDATE longterm_accounts SET {_BALANCE} WHERE ledger = ? AND name = ?"
-_HOLD = "key, account, amount, largest, grouped, spent, status, opened, expires"
+_HOLD = "key, account, amount, largest, asked, answer, grouped, spent, status, lease, opened, expires, closed, who"
 READ_HOLD = f"SELECT {_HOLD} FROM longterm_holds WHERE ledger = ? AND key = ?"
 READ_EXPIRED = (
-    f"SELECT {_HOLD} FROM longterm_holds WHERE ledger = ? AND status = 0 AND expires <= ? ORDER BY expires LIMIT 1000"
+    f"SELECT {_HOLD} FROM longterm_holds WHERE ledger = ? AND status = 0 AND lease = 0 AND expires <= ? "
+    "ORDER BY expires, key LIMIT 1000"
 )
-INSERT_HOLD = f"INSERT INTO longterm_holds ({_HOLD}, ledger) VALUES (?, ?, ?, ?, ?, 0, 0, ?, ?, ?)"
-UPDATE_HOLD = "UPDATE longterm_holds SET amount = ?, largest = ?, spent = ?, status = ? WHERE ledger = ? AND key = ?"
-DELETE_HOLDS = "DELETE FROM longterm_holds WHERE ledger = ? AND status <> 0 AND opened < ?"
+READ_OPEN_HOLDS = f"SELECT {_HOLD} FROM longterm_holds WHERE ledger = ? AND status = 0 ORDER BY opened, key"
+READ_CLOSED_HOLDS = (
+    f"SELECT {_HOLD} FROM longterm_holds WHERE ledger = ? AND status <> 0 AND closed >= ? ORDER BY closed DESC LIMIT ?"
+)
+COUNT_HOLDS = "SELECT COUNT(*) FROM longterm_holds WHERE ledger = ? AND status = 0"
+COUNT_LATE = "SELECT COUNT(*) FROM longterm_holds WHERE ledger = ? AND status = 0 AND lease = 1 AND expires <= ?"
+PUT_HOLD = (
+    f"INSERT INTO longterm_holds ({_HOLD}, ledger) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, NULL, ?, ?) "
+    "ON CONFLICT (ledger, key) DO UPDATE SET amount = excluded.amount, largest = excluded.largest, "
+    "answer = excluded.answer, status = 0, opened = excluded.opened, expires = excluded.expires, closed = NULL, "
+    "who = excluded.who"
+)
+UPDATE_HOLD = (
+    "UPDATE longterm_holds SET amount = ?, largest = ?, spent = ?, status = ?, closed = ?, who = ? "
+    "WHERE ledger = ? AND key = ?"
+)
+RENAME_HOLD = "UPDATE longterm_holds SET key = ? WHERE ledger = ? AND key = ?"
+DELETE_HOLDS = "DELETE FROM longterm_holds WHERE ledger = ? AND status <> 0 AND closed < ?"
+_ENTRY = "made, what, account, key, old, new, who, note, moved"
+READ_ENTRIES = f"SELECT {_ENTRY} FROM longterm_entries WHERE ledger = ? AND made >= ? ORDER BY number DESC LIMIT ?"
+READ_CORRECTIONS = (
+    "SELECT account, key, old, new, moved, correction FROM longterm_entries "
+    "WHERE ledger = ? AND key = ? AND correction IS NOT NULL ORDER BY number"
+)
+INSERT_ENTRY = (
+    f"INSERT INTO longterm_entries ({_ENTRY}, correction, ledger, number) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+    "COALESCE(MAX(number), 0) + 1 FROM longterm_entries WHERE ledger = ?"
+)
+DELETE_ENTRIES = "DELETE FROM longterm_entries WHERE ledger = ? AND made < ?"
 TOUCH_OBJECT = "UPDATE longterm_objects SET version = version + 1, changed = ? WHERE name = ?"
 _GROUP = "name, hold, settled, costs, excess, largest"
 READ_GROUPS = f"SELECT {_GROUP} FROM longterm_groups WHERE object = ? ORDER BY name"

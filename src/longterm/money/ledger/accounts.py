@@ -11,12 +11,15 @@ import numpy as np
 
 from longterm.errors import InputError, OutOfBudgetError
 from longterm.storage.replica import LONGEST_NAME
-from longterm.storage.tokens import require_key
 
 LARGEST = 2**62
 """Amounts and limits are smaller, so that sums fit into 64 bits."""
+LONGEST_NOTE = 1000
+STATUS = ("open", "settled", "released", "expired")
 OPEN, SETTLED, RELEASED, EXPIRED = range(4)
 """The status of a hold."""
+ABSURD = 100
+"""A cost above this multiple of the largest cost given to `hold` needs `force=True`."""
 SECOND = 1_000_000
 """Microseconds."""
 Period = Literal["day", "week", "month"]
@@ -83,19 +86,22 @@ class Account:
             return replace(self, spent=max(self.spent - back, 0), updated=updated)
         return self
 
+    def has_ended(self, then: int) -> bool:
+        """Return whether the period that a time was in is over."""
+        return self.period is not None and period_of(self.period, self.zone, then) < self.since
+
     def room(self) -> tuple[int, int]:
-        """Return the largest amount that can be held, and the largest cost that a request may have."""
+        """Return the largest amount that can be held, and the largest cost of a request; below 0 if overspent."""
         left = self.maximum - self.spent
-        exposure = LARGEST if self.reserve is None else left + self.reserve - self.exposed
-        return max(left - self.held, 0), max(exposure, 0)
+        return left - self.held, LARGEST if self.reserve is None else left + self.reserve - self.exposed
 
     def holding(self, amount: int, largest: int) -> Account:
-        """Return the account with one more hold, or raise an OutOfBudgetError."""
+        """Return the account with one more hold, or raise an OutOfBudgetError. What costs nothing is admitted."""
         free, exposure = self.room()
-        if amount > free:
-            raise OutOfBudgetError(self.name, amount, free)
-        if largest > exposure:
-            raise OutOfBudgetError(self.name, largest, exposure)
+        if largest > 0 and amount > free:
+            raise OutOfBudgetError(self.name, amount, max(free, 0))
+        if largest > max(exposure, 0):
+            raise OutOfBudgetError(self.name, largest, max(exposure, 0))
         return self.changed(0, amount, largest)
 
     def changed(self, spent: int, held: int, exposed: int) -> Account:
@@ -104,55 +110,174 @@ class Account:
 
 
 class Hold(NamedTuple):
-    """A row of `longterm_holds`."""
+    """A row of `longterm_holds`.
+
+    `asked` and `answer` are the largest cost and the amount held of the first call, and stay. `amount` and `largest`
+    are what is held at present. `spent` is what was reported, or the cost that was settled.
+    """
 
     key: str
     account: str
     amount: int
     largest: int
+    asked: int
+    answer: int
     group: str | None
     spent: int
     status: int
+    is_lease: int
     opened: int
     expires: int | None
+    closed: int | None
+    who: str
 
     def require_sound(self) -> None:
         """Raise a ValueError unless a stored hold makes sense."""
-        numbers = self.amount, self.largest, self.spent, self.opened, 0 if self.expires is None else self.expires
+        amounts = self.amount, self.largest, self.asked, self.answer, self.spent
+        numbers = *amounts, self.status, self.is_lease, self.opened, self.expires or 0, self.closed or 0
         sound = all(type(number) is int and 0 <= number < LARGEST for number in numbers)
-        texts = isinstance(self.account, str) and isinstance(self.group or "", str)
-        if not (sound and texts and self.status in (OPEN, SETTLED, RELEASED, EXPIRED)):
+        texts = isinstance(self.account, str) and isinstance(self.group or "", str) and isinstance(self.who, str)
+        known = self.status in (OPEN, SETTLED, RELEASED, EXPIRED) and (self.status == OPEN) == (self.closed is None)
+        if not (sound and texts and known):
             raise ValueError(f"hold {self.key!r:.60} makes no sense")
+
+    def is_forgotten(self, since: int) -> bool:
+        """Return whether the hold was settled or released at a time or before it, so that its key is free again."""
+        return self.status in (SETTLED, RELEASED) and self.closed is not None and self.closed <= since
+
+
+class OpenHold(NamedTuple):
+    """An open hold or lease at one moment.
+
+    Parameters
+    ----------
+    key, account : str
+        Its key and its account.
+    held, spent : int
+        The amount that is still held, and the amount reported as spent so far, in units.
+    age : float
+        Seconds since it was opened.
+    ends_in : float, optional
+        Seconds until it ends; below 0 for a lease whose holder has not reported after its end.
+    is_lease : bool
+        True for a lease.
+    who : str
+        Who opened it.
+    """
+
+    key: str
+    account: str
+    held: int
+    spent: int
+    age: float
+    ends_in: float | None
+    is_lease: bool
+    who: str
+
+
+class Entry(NamedTuple):
+    """An entry of the record of a ledger: what changed the money of an account, and by whom.
+
+    Parameters
+    ----------
+    time : float
+        Seconds since 1970.
+    what : str
+        "settled", "released", "expired", "corrected", "limit", "reserve", "period" or "reset".
+    account, key : str
+        The account, and the key of the hold if there is one.
+    old, new : int
+        Of a closed hold, the amount held and the cost. Otherwise the cost, limit, reserve or money spent before and
+        after.
+    who, note : str
+        Who made the call, and the reason given.
+    """
+
+    time: float
+    what: str
+    account: str
+    key: str
+    old: int
+    new: int
+    who: str
+    note: str
+
+
+class Correction(NamedTuple):
+    """The effect of `Ledger.correct`.
+
+    Parameters
+    ----------
+    account, key : str
+        The account and the hold.
+    old, new : int
+        The cost that counted before, and the one that counts now.
+    moved : tuple of str
+        Accounts in which the period of the settlement is over. They were corrected in their present period.
+    """
+
+    account: str
+    key: str
+    old: int
+    new: int
+    moved: tuple[str, ...]
 
 
 def require_amount(name: str, value: Any) -> int:
     """Return a whole number of units, or raise an InputError."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not 0 <= value < LARGEST // 2:
-        remedy = "Give a whole number of units of at least 0, such as millionths of a cent"
-        raise InputError(name, f"{value!r:.60} is not an amount", remedy)
+        remedy = f"Give a whole number of units from 0 to {LARGEST // 2 - 1}, such as millionths of a cent"
+        raise InputError(name, f"{shown(value)} is not an amount", remedy)
     return int(value)
 
 
-def require_name(argument: str, value: Any) -> str:
-    """Return the name of an account or a group, or raise an InputError."""
-    if not isinstance(value, str) or not 0 < len(value) <= LONGEST_NAME or "\0" in value:
-        raise InputError(argument, f"{value!r:.60} is not a name", f"Give a text of 1 to {LONGEST_NAME} characters")
+def require_plausible(hold: Hold, name: str, actual: int) -> int:
+    """Return a cost, or raise an InputError if it is absurd beside the largest cost that was announced."""
+    if actual > ABSURD * max(hold.asked, 1):
+        what = f"{actual} is more than {ABSURD} times {hold.asked}, the largest cost given to hold"
+        raise InputError(name, what, "Check it, and give force=True if it is right")
+    return actual
+
+
+def shown(value: Any) -> str:
+    """Return the beginning of a value's repr for a message; Python refuses to print integers of 4,300 digits."""
+    try:
+        return f"{value!r:.60}"
+    except ValueError:
+        return "a huge number"
+
+
+def require_text(argument: str, value: Any, longest: int = LONGEST_NAME) -> str:
+    """Return a text that every database can store, such as the name of an account, or raise an InputError."""
+    if not isinstance(value, str) or not 0 < len(value) <= longest or not _is_storable(value):
+        what = f"{shown(value)} is not a name"
+        raise InputError(argument, what, f"Give a text of 1 to {longest} characters without NUL and surrogates")
     return value
 
 
-def require_hold_key(key: Any) -> str:
-    """Return the key of a hold, or raise an InputError."""
-    found = require_key(key)
-    if found is None:
-        raise InputError("key", "is missing", "Give a text that names the request")
-    return found
+def require_note(argument: str, value: Any) -> str:
+    """Return a text for the record, which may be empty, or raise an InputError."""
+    return value if isinstance(value, str) and not value else require_text(argument, value, LONGEST_NOTE)
 
 
-def require_seconds(value: float) -> int:
+def _is_storable(text: str) -> bool:
+    return "\0" not in text and (text.isascii() or text.encode(errors="ignore").decode() == text)
+
+
+def require_seconds(value: Any, name: str = "seconds") -> int:
     """Return a time in microseconds, or raise an InputError."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1e9:
-        raise InputError("seconds", f"{value!r} is not a time", "Give seconds above 0")
-    return int(value * SECOND)
+        raise InputError(name, f"{shown(value)} is not a time", "Give seconds above 0")
+    return max(int(value * SECOND), 1)
+
+
+def require_period(period: Any, timezone: Any, rate: int) -> None:
+    """Raise an InputError unless a limit can be for this period, or be replenished at this rate."""
+    if period is not None and not (isinstance(period, str) and period in PERIODS):
+        raise InputError("period", f"{shown(period)} is not known", f"Choose one of {list(PERIODS)}")
+    if period is not None and rate:
+        raise InputError("rate", "and a period are given", "Give one of them")
+    require_zone(timezone)
 
 
 def require_zone(timezone: str) -> ZoneInfo:
@@ -160,7 +285,7 @@ def require_zone(timezone: str) -> ZoneInfo:
     try:
         return ZoneInfo(timezone)
     except (ZoneInfoNotFoundError, ValueError, TypeError, OSError):
-        raise InputError("timezone", f"{timezone!r:.60} is not known", "Give a name such as 'Europe/Berlin'") from None
+        raise InputError("timezone", f"{shown(timezone)} is not known", "Give a name such as 'Europe/Berlin'") from None
 
 
 def period_of(period: str, timezone: str, now: int) -> str:

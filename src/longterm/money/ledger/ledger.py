@@ -7,7 +7,8 @@ another one, and a hold counts for all of them.
 **Admission.** A hold h is admitted iff spent + Σ open holds + h ≤ limit. Then the final spend is at most
 limit + Σ (cost − hold)₊ over the requests open at the last admission. With a reserve, spent + Σ largest costs of open
 requests ≤ limit + reserve is required as well, and the final spend is at most limit + reserve. The
-page "One budget for many processes" has the proofs. A hold that expires counts as 0 from then on.
+page "One budget for many processes" has the proofs. A request that costs at most 0 is always admitted. A hold that
+expires counts as 0 from then on. A lease counts until its holder reports or a person releases it.
 
 A limit may be for a day, a week or a month: then `spent` is what was settled in it, and open holds of earlier periods
 count. Or it is replenished at a rate: then `spent` falls at that rate, down to 0.
@@ -18,31 +19,37 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Mapping
+from functools import partial
 from os import PathLike
 from types import MappingProxyType
 from typing import Any, Literal, Self
 
+from longterm._base import validate
 from longterm.errors import InputError
 from longterm.money.holds import ExcessHold
 from longterm.money.ledger.accounts import (
-    PERIODS,
+    SECOND,
     Balance,
+    Correction,
+    Entry,
+    OpenHold,
     Period,
     elapsed,
     period_of,
     require_amount,
-    require_hold_key,
-    require_name,
+    require_note,
+    require_period,
     require_seconds,
-    require_zone,
+    require_text,
 )
 from longterm.money.ledger.lease import Lease
 from longterm.money.ledger.ledger_rows import MAX_DEPTH, LedgerRows
 from longterm.storage import schema as sql
 from longterm.storage.database import Database, Durability
-from longterm.storage.replica import LONGEST_NAME, Metrics, NoCopy, Replica, Stored
+from longterm.storage.replica import Metrics, NoCopy, Replica, Stored
 
 KIND = "ledger"
+HOURS_24 = 86_400.0
 
 
 class Ledger(Stored[NoCopy]):
@@ -56,6 +63,10 @@ class Ledger(Stored[NoCopy]):
         The unit of all amounts.
     holds : "worst" or ExcessHold
         The amounts that are held: the largest cost of a request, or a calibrated estimate by group.
+    remember : float
+        Seconds for which the key of a settled or released hold is remembered.
+    keep : float
+        Seconds for which closed holds and entries are kept as a record.
 
     Examples
     --------
@@ -79,11 +90,19 @@ settled, or for its period to end, or raise its limit.
     >>> folder.cleanup()
     """
 
-    def __init__(self, unit: str, holds: Literal["worst"] | ExcessHold = "worst") -> None:
-        self.unit = unit
+    def __init__(
+        self,
+        unit: str,
+        holds: Literal["worst"] | ExcessHold = "worst",
+        *,
+        remember: float = HOURS_24,
+        keep: float = 7 * HOURS_24,
+    ) -> None:
+        self.unit = require_text("unit", unit)
         self.holds = require_holds(holds)
         self._replica = Replica(NoCopy(KIND), {"unit": unit, "holds": holds})
-        self._rows = LedgerRows("", self.holds)
+        times = {"remember": require_seconds(remember, "remember"), "keep": require_seconds(keep, "keep")}
+        self._rows = LedgerRows("", self.holds, **times)
 
     @classmethod
     def open(
@@ -94,6 +113,8 @@ settled, or for its period to end, or raise its limit.
         holds: Literal["worst"] | ExcessHold = "worst",
         name: str = "ledger",
         durability: Durability = "commit",
+        remember: float = HOURS_24,
+        keep: float = 7 * HOURS_24,
     ) -> Self:
         """Return the ledger with this name in a database, or create it there.
 
@@ -110,15 +131,19 @@ settled, or for its period to end, or raise its limit.
             Its name in the database.
         durability : {"commit", "relaxed"}
             "commit": a call is on the disk before it returns. "relaxed": it survives the death of the process.
+        remember : float
+            Seconds for which the key of a settled or released hold is remembered, 24 hours by default. A call that is
+            repeated within this time has no effect. Give the same in every process.
+        keep : float
+            Seconds for which `record` has closed holds and other entries, 7 days by default, and for which the cost of
+            an expired hold can be settled. Give the same in every process.
 
         Raises
         ------
         DatabaseError
             If the database cannot be used, or holds another object with this name.
         """
-        if not isinstance(unit, str) or not 0 < len(unit) <= LONGEST_NAME:
-            raise InputError("unit", f"{unit!r:.60} is not a unit", "Give a text, 'microcent' for example")
-        ledger = cls(unit, holds)
+        ledger = cls(unit, holds, remember=remember, keep=keep)
         ledger._replica.attach(url, name, durability)
         ledger._rows.ledger = name
         return ledger
@@ -164,15 +189,12 @@ settled, or for its period to end, or raise its limit.
         InputError
             If an argument cannot be used, or the account exists with others.
         """
-        name = require_name("name", name)
+        name = require_text("name", name)
         limit, rate = require_amount("limit", limit), require_amount("rate", rate)
         reserve = None if reserve is None else require_amount("reserve", reserve)
-        if period is not None and period not in PERIODS:
-            raise InputError("period", f"{period!r} is not known", f"Choose one of {list(PERIODS)}")
-        if period is not None and rate:
-            raise InputError("rate", "and a period are given", "Give one of them")
-        require_zone(timezone)
-        self._replica.run(self._add_account, name, limit, reserve, (parent, period, timezone, rate))
+        above = None if parent is None else require_text("parent", parent)
+        require_period(period, timezone, rate)
+        self._replica.run(self._add_account, name, limit, reserve, (above, period, timezone, rate))
 
     def _add_account(
         self, database: Database, name: str, limit: int, reserve: int | None, fixed: tuple[Any, ...]
@@ -189,12 +211,84 @@ settled, or for its period to end, or raise its limit.
             return
         if (known.parent, known.period, known.zone, known.rate) != fixed:
             what = f"{name!r} exists with another parent, period, timezone or rate"
-            raise InputError("name", what, "Use another name")
-        database.write_locked([(sql.SET_LIMITS, (limit, reserve, ledger, name))])
+            raise InputError("name", what, "Use another name, or change the period with set_period")
+        self._rows.set_limits(database, name, limit, reserve)
+
+    def set_limit(self, account: str, limit: int, *, reserve: int | None = None, who: str = "", note: str = "") -> None:
+        """Set the limit of an account. Holds that were admitted stay.
+
+        Parameters
+        ----------
+        account : str
+            The account.
+        limit : int
+            The new limit.
+        reserve : int, optional
+            The new reserve. None leaves it as it is.
+        who, note : str
+            Who makes the change and why, for `record`.
+        """
+        given = require_text("account", account), require_amount("limit", limit)
+        rest = None if reserve is None else require_amount("reserve", reserve)
+        self._replica.run(self._set_limit, *given, rest, require_note("who", who), require_note("note", note))
+
+    def _set_limit(
+        self, database: Database, account: str, limit: int, reserve: int | None, who: str, note: str
+    ) -> None:
+        present = self._rows.chain(database, account)[0].reserve
+        self._rows.set_limits(database, account, limit, present if reserve is None else reserve, who, note)
+
+    def set_period(
+        self,
+        account: str,
+        period: Period | None,
+        *,
+        timezone: str = "UTC",
+        rate: int = 0,
+        who: str = "",
+        note: str = "",
+    ) -> None:
+        """Set the period of an account, its time zone, and the rate of an account without a period.
+
+        The money that counts as spent now counts in the present period of the new kind. What was spent in earlier
+        periods of the old kind is not added.
+
+        Parameters
+        ----------
+        account : str
+            The account.
+        period : {"day", "week", "month"}, optional
+            The limit is for this period from now on.
+        timezone : str
+            Where periods begin, such as "Europe/Berlin".
+        rate : int
+            Units a second by which the money spent is replenished. Not with a period.
+        who, note : str
+            Who makes the change and why, for `record`.
+        """
+        units = require_amount("rate", rate)
+        require_period(period, timezone, units)
+        given = require_text("account", account), period, timezone, units
+        self._replica.run(self._rows.set_period, *given, require_note("who", who), require_note("note", note))
+
+    def reset(self, account: str, spent: int = 0, *, who: str = "", note: str = "") -> None:
+        """Set the money spent in an account in its present period. Its parents and open holds stay as they are.
+
+        Parameters
+        ----------
+        account : str
+            The account.
+        spent : int
+            What counts as spent from now on.
+        who, note : str
+            Who makes the change and why, for `record`.
+        """
+        given = require_text("account", account), require_amount("spent", spent)
+        self._replica.run(self._rows.reset, *given, require_note("who", who), require_note("note", note))
 
     def balance(self, account: str) -> Balance:
         """Return the limit of an account, and the amounts spent and held."""
-        found: Balance = self._replica.run(self._balance, require_name("account", account))
+        found: Balance = self._replica.run(self._balance, require_text("account", account))
         return found
 
     def _balance(self, database: Database, account: str) -> Balance:
@@ -213,7 +307,8 @@ settled, or for its period to end, or raise its limit.
         """Return figures for monitoring; those of money are by account.
 
         `plan` is the money that an even spender would have spent by now in the present period, `overshoot` the money
-        spent above a limit.
+        spent above a limit. `late` is the number of leases past their end whose holders have not reported: their money
+        counts until `release`.
         """
         figures: Metrics = self._replica.run(self._metrics)
         return figures
@@ -221,8 +316,10 @@ settled, or for its period to end, or raise its limit.
     def _metrics(self, database: Database) -> Metrics:
         now, rows = database.now(), self._rows.accounts(database)
         ((open_holds,),) = database.read(sql.COUNT_HOLDS, self._replica.name)
+        ((late,),) = database.read(sql.COUNT_LATE, self._replica.name, now)
         return {
             "open": open_holds,
+            "late": late,
             "spent": {row.name: row.spent for row in rows},
             "held": {row.name: row.held for row in rows},
             "limit": {row.name: row.maximum for row in rows},
@@ -233,36 +330,49 @@ settled, or for its period to end, or raise its limit.
     # --- holds -----------------------------------------------------------------------------------------------
 
     def hold(
-        self, account: str, amount: int, key: str, *, group: str | None = None, seconds: float | None = None
+        self,
+        account: str,
+        amount: int,
+        key: str,
+        *,
+        group: str | None = None,
+        seconds: float | None = None,
+        who: str = "",
     ) -> int:
         """Hold an amount in an account and all accounts that it belongs to. Return the amount held.
+
+        A call that is repeated with the key of an open or settled hold has no effect and returns the first amount. If
+        the hold has expired, it is admitted again or refused like a new one.
 
         Parameters
         ----------
         account : str
             The account.
         amount : int
-            The largest cost of the request, in units.
+            The largest cost of the request, in units. A request that costs at most 0 is always admitted.
         key : str
-            Names the hold. A repeated call with the same key has no effect.
+            Names the hold. Keys of settled and released holds are remembered for `remember` seconds.
         group : str, optional
             The model, or the model and a group, by which calibrated holds are estimated. Without it `amount` is held.
         seconds : float, optional
             The hold expires after this time: the amount is available again, and a later `settle` still counts.
+        who : str
+            Who makes the request, for `record`.
 
         Raises
         ------
         OutOfBudgetError
             If spent + held + this hold would exceed the limit of one of them, or the largest costs limit + reserve.
         InputError
-            If an argument cannot be used, or the key belongs to another account or amount.
+            If an argument cannot be used, the key belongs to another account or amount, or its hold was released.
         """
         life = None if seconds is None else require_seconds(seconds)
-        given = require_name("account", account), require_amount("amount", amount), require_hold_key(key), life
-        held: int = self._replica.run(self._rows.hold, *given, None if group is None else require_name("group", group))
+        given = require_text("account", account), require_amount("amount", amount), require_text("key", key), life
+        kind = None if group is None else require_text("group", group)
+        held: int = self._replica.run(self._rows.hold, *given, kind, require_note("who", who))
         return held
 
-    def settle(self, key: str, actual: int) -> None:
+    def settle(self, key: str, actual: int, *, force: bool = False, who: str = "") -> None:
         """Replace a hold by the actual cost, which may be larger or smaller.
 
         Parameters
@@ -271,19 +381,40 @@ settled, or for its period to end, or raise its limit.
             The hold. An expired one can still be settled. A repeated call has no effect.
         actual : int
             The whole cost, in units, reported parts included.
+        force : bool
+            Accept a cost above 100 times the amount given to `hold`.
+        who : str
+            Who reports the cost, for `record`; by default who made the hold.
 
         Raises
         ------
         InputError
-            If there is no such hold, or it was released, or settled with another cost.
+            If there is no such hold, or it was released, or settled with another cost, or the cost is absurd.
         """
-        self._replica.run(self._rows.settle, require_hold_key(key), require_amount("actual", actual))
+        given = require_text("key", key), require_amount("actual", actual), require_note("who", who)
+        self._replica.run(partial(self._rows.settle, force=force), *given)
 
-    def release(self, key: str) -> None:
-        """Give back a hold. A repeated call has no effect. Raise an InputError if there is none, or it was settled."""
-        self._replica.run(self._rows.release, require_hold_key(key))
+    def release(self, key: str, *, force: bool = False, who: str = "") -> None:
+        """Give back a hold, or a lease whose holder died. A repeated call has no effect.
 
-    def report(self, key: str, spent: int) -> None:
+        Parameters
+        ----------
+        key : str
+            The hold. What was reported as spent stays spent.
+        force : bool
+            Release a lease before its end. If its holder is alive, its money may be spent twice.
+        who : str
+            Who releases it, for `record`; by default who made the hold.
+
+        Raises
+        ------
+        InputError
+            If there is no such hold, or it was settled, or it is a lease that has not ended.
+        """
+        given = require_text("key", key), require_note("who", who)
+        self._replica.run(partial(self._rows.release, force=force), *given)
+
+    def report(self, key: str, spent: int, *, held: int | None = None, force: bool = False) -> None:
         """Record the part of an open hold that was spent so far. The rest stays held.
 
         Parameters
@@ -292,8 +423,85 @@ settled, or for its period to end, or raise its limit.
             The hold.
         spent : int
             The total so far. A repeated call has no effect.
+        held : int, optional
+            Of a lease that its holder has ended: what its open requests still hold. The rest comes back.
+        force : bool
+            Accept an amount above 100 times the one given to `hold`.
+
+        Raises
+        ------
+        InputError
+            If there is no such hold, or it is closed, or the amount is absurd.
         """
-        self._replica.run(self._rows.report, require_hold_key(key), require_amount("spent", spent))
+        rest = None if held is None else require_amount("held", held)
+        given = require_text("key", key), require_amount("spent", spent), rest
+        self._replica.run(partial(self._rows.report, force=force), *given)
+
+    def correct(
+        self,
+        key: str,
+        actual: int,
+        *,
+        correction: str | None = None,
+        force: bool = False,
+        who: str = "",
+        note: str = "",
+    ) -> Correction:
+        """Replace the cost that counts for a closed hold, in its account and all accounts that it belongs to.
+
+        The settlement and the correction both stay in the record. An account whose period of the settlement is over is
+        corrected in its present period, and the result names it. Its money spent does not fall below 0.
+
+        Parameters
+        ----------
+        key : str
+            A hold that was settled or released.
+        actual : int
+            The right cost, in units.
+        correction : str, optional
+            The key of the correction. A repeated call with it has no effect, even after later corrections.
+        force : bool
+            Accept a cost above 100 times the amount given to `hold`.
+        who, note : str
+            Who makes the correction and why, for `record`.
+
+        Returns
+        -------
+        Correction
+            The cost before and after, and the accounts that were corrected in a later period.
+
+        Raises
+        ------
+        InputError
+            If there is no such hold, or it is open or has expired, or the cost is absurd.
+        """
+        own = None if correction is None else require_text("correction", correction)
+        given = require_text("key", key), require_amount("actual", actual), own
+        texts = require_note("who", who), require_note("note", note)
+        found: Correction = self._replica.run(partial(self._rows.correct, force=force), *given, *texts)
+        return found
+
+    def open_holds(self, account: str | None = None) -> list[OpenHold]:
+        """Return the open holds and leases of an account, or of all, the oldest first."""
+        name = None if account is None else require_text("account", account)
+        found: list[OpenHold] = self._replica.run(self._rows.open_holds, name)
+        return found
+
+    def record(self, *, since: float = 0.0, most: int = 1000) -> list[Entry]:
+        """Return what changed the money of accounts, the newest first.
+
+        Closed holds, corrections and changed limits are kept for `keep` seconds.
+
+        Parameters
+        ----------
+        since : float
+            Leave out what is older than this time, in seconds since 1970.
+        most : int
+            The largest number of entries.
+        """
+        after = int(validate.non_negative_scalar("since", since) * SECOND)
+        found: list[Entry] = self._replica.run(self._rows.record, after, validate.count("most", most))
+        return found
 
     def lease(self, account: str, amount: int, seconds: float) -> Lease:
         """Hold a slice of an account for this process, which then spends from memory.

@@ -2,25 +2,43 @@
 
 from __future__ import annotations
 
+import json
 import math
-import time
 from collections.abc import Iterable
 from typing import Any
 
 from longterm.errors import DatabaseError, InputError
 from longterm.money.holds import ExcessHold, HoldState
-from longterm.money.ledger.accounts import EXPIRED, LARGEST, OPEN, RELEASED, SECOND, SETTLED, Account, Hold
+from longterm.money.ledger.accounts import (
+    EXPIRED,
+    LARGEST,
+    OPEN,
+    RELEASED,
+    SECOND,
+    SETTLED,
+    STATUS,
+    Account,
+    Correction,
+    Entry,
+    Hold,
+    OpenHold,
+    period_of,
+    require_plausible,
+)
 from longterm.storage import schema as sql
 from longterm.storage.database import Database
 
 MAX_DEPTH = 8
-KEEP_DAYS = 7
-"""Closed holds are kept for this time, so that repeated calls are recognised."""
+DAY = 86_400 * SECOND
 PRUNE_EVERY = 256
+"""Calls after which old rows are deleted."""
+LONGEST_KEY = 200
 
 
 class LedgerRows:
     """The rows of one ledger. Every method is called inside a transaction that has locked the ledger.
+
+    Every method closes the expired holds first, so what it does depends on the time and not on earlier traffic.
 
     Parameters
     ----------
@@ -28,22 +46,29 @@ class LedgerRows:
         The name of the ledger.
     holds : ExcessHold, optional
         The rule for holds with a group; None holds the worst case.
+    remember : int
+        Microseconds for which the key of a settled or released hold is remembered.
+    keep : int
+        Microseconds for which closed holds and entries are kept as a record.
     """
 
-    def __init__(self, ledger: str, holds: ExcessHold | None = None) -> None:
+    def __init__(
+        self, ledger: str, holds: ExcessHold | None = None, *, remember: int = DAY, keep: int = 7 * DAY
+    ) -> None:
         self.ledger, self.holds = ledger, holds
+        self._remember, self._keep = remember, max(keep, remember)
         self._calls = 0
 
     # --- holds ------------------------------------------------------------------------------------------------
 
     def hold(
-        self, database: Database, account: str, largest: int, key: str, life: int | None, group: str | None
+        self, database: Database, account: str, largest: int, key: str, life: int | None, group: str | None, who: str
     ) -> int:
         """Hold the amount of the rule for a request that costs at most `largest`. Return the amount."""
         amount = largest
         if self.holds is not None and group is not None:
             amount = math.ceil(self.holds.amount(read_group(database, self.ledger, group), largest))
-        return self.hold_exactly(database, account, amount, largest, key, life, group)
+        return self.hold_exactly(database, account, amount, largest, key, life, group, who)
 
     def hold_exactly(
         self,
@@ -54,23 +79,35 @@ class LedgerRows:
         key: str,
         life: int | None = None,
         group: str | None = None,
+        who: str = "",
+        *,
+        is_lease: bool = False,
     ) -> int:
         """Hold an amount for a request that costs at most `largest`. Return the amount of the first call."""
         now = database.now()
-        known = self.find(database, key)
-        if known is not None:
-            if known.account != account or (known.status == OPEN and known.largest + known.spent != largest):
-                raise InputError("key", f"{key!r} holds another amount, or another account's", "Use a key once")
-            return known.amount
         self.expire(database, now)
+        known = self.find(database, key)
+        if known is not None and known.is_forgotten(now - self._remember):
+            # The key is forgotten, and the record of the old hold keeps a name that no key can have.
+            archived = f"{key:<{LONGEST_KEY + 1}}{known.closed}"
+            database.write_locked([(sql.RENAME_HOLD, (archived, self.ledger, key))])
+            known = None
+        if known is not None:
+            if (known.account, known.asked) != (account, largest):
+                raise InputError("key", f"{key!r} holds another amount, or another account's", "Use a key once")
+            if known.status == RELEASED:
+                raise InputError("key", f"{key!r} was released", "Use another key for another request")
+            if known.status != EXPIRED:
+                return known.answer
         chain = [one.at(now).holding(amount, largest) for one in self.chain(database, account)]
         self._write(database, chain)
         expires = None if life is None else now + life
-        given = key, account, amount, largest, group, now, expires, self.ledger
-        database.write_locked([(sql.INSERT_HOLD, given)])
+        given = key, account, amount, largest, largest, amount, group, 0, int(is_lease), now, expires, who, self.ledger
+        database.write_locked([(sql.PUT_HOLD, given)])
         self._calls += 1
         if self._calls % PRUNE_EVERY == 0:
-            database.write_locked([(sql.DELETE_HOLDS, (self.ledger, now - KEEP_DAYS * 86_400 * SECOND))])
+            old = self.ledger, now - self._keep
+            database.write_locked([(sql.DELETE_HOLDS, old), (sql.DELETE_ENTRIES, old)])
         return amount
 
     def room(self, database: Database, account: str) -> tuple[int, int]:
@@ -80,52 +117,195 @@ class LedgerRows:
         rooms = [one.at(now).room() for one in self.chain(database, account)]
         return min(room[0] for room in rooms), min(room[1] for room in rooms)
 
-    def settle(self, database: Database, key: str, actual: int) -> None:
+    def settle(self, database: Database, key: str, actual: int, who: str = "", *, force: bool = False) -> None:
         """Replace a hold by the actual cost."""
-        hold = self._require(database, key)
+        hold = self._current(database, key)
         if hold.status == SETTLED and hold.spent == actual:
             return
         if hold.status in (SETTLED, RELEASED):
             how = f"settled with {hold.spent}" if hold.status == SETTLED else "released"
-            raise InputError("key", f"{key!r} was {how} already", "Settle a hold once")
+            raise InputError("key", f"{key!r} was {how} already", "Settle a hold once, and correct a wrong cost")
+        if not force:
+            require_plausible(hold, "actual", actual)
         if self.holds is not None and hold.group is not None:
-            held = float(hold.amount + hold.spent) if hold.status == OPEN else None
-            state = self.holds.after(read_group(database, self.ledger, hold.group), float(actual), held)
-            database.write_locked([put_group(self.ledger, hold.group, state)])
-        self._close(database, hold, actual, SETTLED)
+            state = read_group(database, self.ledger, hold.group)
+            after = self.holds.after(state, float(actual), float(hold.answer))
+            database.write_locked([put_group(self.ledger, hold.group, after)])
+        self._close(database, hold, actual, SETTLED, who)
 
-    def release(self, database: Database, key: str) -> None:
-        """Give back a hold."""
-        hold = self._require(database, key)
+    def release(self, database: Database, key: str, who: str = "", *, force: bool = False) -> None:
+        """Give back a hold, or a lease whose holder died."""
+        hold = self._current(database, key)
         if hold.status == SETTLED:
             raise InputError("key", f"{key!r} was settled already", "Release only holds that cost nothing")
-        if hold.status == OPEN:
-            self._close(database, hold, hold.spent, RELEASED)
+        if hold.status == RELEASED:
+            return
+        if hold.is_lease and not force and (hold.expires is None or hold.expires > database.now()):
+            what = f"{key!r} is a lease that has not ended, so its holder may still spend it"
+            raise InputError("key", what, "Wait for its end, or give force=True if its holder is dead")
+        self._close(database, hold, hold.spent, RELEASED, who)
 
-    def report(self, database: Database, key: str, spent: int) -> None:
-        """Record the part of an open hold that was spent so far."""
-        hold = self._require(database, key)
-        if hold.status not in (OPEN, EXPIRED):
+    def report(self, database: Database, key: str, spent: int, held: int | None = None, *, force: bool = False) -> None:
+        """Record the part of a hold that was spent so far. `held` is the rest that its holder still needs."""
+        hold = self._current(database, key)
+        if not hold.is_lease and (hold.status in (SETTLED, RELEASED) or held is not None):
             raise InputError("key", f"{key!r} is not open", "Report only what an open hold spends")
-        more, now, chain = max(spent - hold.spent, 0), database.now(), self.chain(database, hold.account)
-        held, exposed = (min(more, part) if hold.status == OPEN else 0 for part in (hold.amount, hold.largest))
-        self._write(database, [one.at(now).changed(more, -held, -exposed) for one in chain])
-        given = hold.amount - held, hold.largest - exposed, hold.spent + more, hold.status, self.ledger, key
+        if not force:
+            require_plausible(hold, "spent", spent)
+        more, now = max(spent - hold.spent, 0), database.now()
+        rest, largest = max(hold.amount - more, 0), max(hold.largest - more, 0)
+        if held is not None:
+            rest, largest = min(hold.amount, held), min(hold.largest, held)
+        status, closed = hold.status, hold.closed
+        if held == 0 and status == OPEN:
+            status, closed = SETTLED, now
+        changed = [
+            one.at(now).changed(more, rest - hold.amount, largest - hold.largest)
+            for one in self.chain(database, hold.account)
+        ]
+        self._write(database, changed)
+        given = rest, largest, hold.spent + more, status, closed, hold.who, self.ledger, key
         database.write_locked([(sql.UPDATE_HOLD, given)])
 
     def expire(self, database: Database, now: int) -> None:
-        """Give back the holds whose time is over."""
+        """Give back the holds whose time is over. A lease counts until its holder reports or a person releases it."""
         while rows := database.read(sql.READ_EXPIRED, self.ledger, now):
             for row in rows:
                 hold = self._checked(database, Hold(*row))
-                self._close(database, hold, hold.spent, EXPIRED)
+                self._close(database, hold, hold.spent, EXPIRED, hold.who, hold.expires)
 
-    def _close(self, database: Database, hold: Hold, actual: int, status: int) -> None:
+    def _close(
+        self, database: Database, hold: Hold, actual: int, status: int, who: str, closed: int | None = None
+    ) -> None:
         """Write the end of a hold: it holds nothing, and has spent `actual` in all."""
         now, more, chain = database.now(), actual - hold.spent, self.chain(database, hold.account)
-        held, exposed = (hold.amount, hold.largest) if hold.status == OPEN else (0, 0)
-        self._write(database, [one.at(now).changed(more, -held, -exposed) for one in chain])
-        database.write_locked([(sql.UPDATE_HOLD, (0, 0, actual, status, self.ledger, hold.key))])
+        self._write(database, [one.at(now).changed(more, -hold.amount, -hold.largest) for one in chain])
+        given = 0, 0, actual, status, now if closed is None else closed, who or hold.who, self.ledger, hold.key
+        database.write_locked([(sql.UPDATE_HOLD, given)])
+
+    # --- what a person changes --------------------------------------------------------------------------------
+
+    def correct(
+        self,
+        database: Database,
+        key: str,
+        actual: int,
+        correction: str | None,
+        who: str,
+        note: str,
+        *,
+        force: bool,
+    ) -> Correction:
+        """Replace the cost that counts for a settled hold by another one."""
+        hold, now = self._current(database, key), database.now()
+        old = hold.spent
+        for account, _, before, after, moved, own in database.read(sql.READ_CORRECTIONS, self.ledger, key):
+            if own == correction:
+                if after != actual:
+                    what = f"{correction!r} has corrected {key!r} to {after}"
+                    raise InputError("correction", what, "Use the key of a correction once")
+                return Correction(account, key, before, after, tuple(json.loads(moved)))
+            old = after
+        if hold.status not in (SETTLED, RELEASED):
+            raise InputError("key", f"{key!r} is {STATUS[hold.status]}", "Settle it, and correct only what was settled")
+        if not force:
+            require_plausible(hold, "actual", actual)
+        assert hold.closed is not None
+        chain = [one.at(now) for one in self.chain(database, hold.account)]
+        moved = tuple(one.name for one in chain if one.has_ended(hold.closed))
+        if old != actual:
+            self._write(database, [one.changed(actual - old, 0, 0) for one in chain])
+        own = correction or f"without a key, at {now}"
+        self.enter(database, "corrected", hold.account, old, actual, who, note, key, own, moved)
+        return Correction(hold.account, key, old, actual, moved)
+
+    def set_limits(
+        self, database: Database, name: str, limit: int, reserve: int | None, who: str = "", note: str = ""
+    ) -> None:
+        """Set the limit and the reserve of an account."""
+        known = self.chain(database, name)[0]
+        database.write_locked([(sql.SET_LIMITS, (limit, reserve, self.ledger, name))])
+        if known.maximum != limit:
+            self.enter(database, "limit", name, known.maximum, limit, who, note)
+        if known.reserve != reserve:
+            self.enter(database, "reserve", name, known.reserve or 0, reserve or 0, who, note)
+
+    def set_period(
+        self, database: Database, name: str, period: str | None, zone: str, rate: int, who: str, note: str
+    ) -> None:
+        """Set the period, the time zone and the rate of an account. What it has spent counts from now on."""
+        now = database.now()
+        known = self.chain(database, name)[0].at(now)
+        if (known.period, known.zone, known.rate) == (period, zone, rate):
+            return
+        since = "" if period is None else period_of(period, zone, now)
+        given = period, zone, rate, known.spent, since, now, self.ledger, name
+        database.write_locked([(sql.SET_PERIOD, given)])
+        was = f"{known.period or 'no period'} in {known.zone}, rate {known.rate}"
+        self.enter(database, "period", name, known.spent, known.spent, who, f"before: {was}. {note}".strip())
+
+    def reset(self, database: Database, name: str, spent: int, who: str, note: str) -> None:
+        """Set the money spent in an account, in its present period."""
+        now = database.now()
+        known = self.chain(database, name)[0]
+        since = "" if known.period is None else period_of(known.period, known.zone, now)
+        given = known.period, known.zone, known.rate, spent, since, now, self.ledger, name
+        database.write_locked([(sql.SET_PERIOD, given)])
+        self.enter(database, "reset", name, known.at(now).spent, spent, who, note)
+
+    def enter(
+        self,
+        database: Database,
+        what: str,
+        account: str,
+        old: int,
+        new: int,
+        who: str,
+        note: str,
+        key: str = "",
+        correction: str | None = None,
+        moved: tuple[str, ...] = (),
+    ) -> None:
+        """Write an entry of the record."""
+        given = database.now(), what, account, key, old, new, who, note, json.dumps(moved), correction
+        database.write_locked([(sql.INSERT_ENTRY, (*given, self.ledger, self.ledger)), self._touch(database)])
+
+    def open_holds(self, database: Database, account: str | None) -> list[OpenHold]:
+        """Return the open holds and leases, oldest first."""
+        now = database.now()
+        self.expire(database, now)
+        rows = [self._checked(database, Hold(*row)) for row in database.read(sql.READ_OPEN_HOLDS, self.ledger)]
+        return [
+            OpenHold(
+                one.key,
+                one.account,
+                one.amount,
+                one.spent,
+                (now - one.opened) / SECOND,
+                None if one.expires is None else (one.expires - now) / SECOND,
+                bool(one.is_lease),
+                one.who,
+            )
+            for one in rows
+            if account is None or one.account == account
+        ]
+
+    def record(self, database: Database, since: int, most: int) -> list[Entry]:
+        """Return what changed the money of accounts since a time, the newest first."""
+        self.expire(database, database.now())
+        found = []
+        for made, what, account, key, old, new, who, note, moved in database.read(
+            sql.READ_ENTRIES, self.ledger, since, most
+        ):
+            names = ", ".join(json.loads(moved))
+            said = f"the period of the settlement is over in {names}: corrected in the present one. " if names else ""
+            found.append(Entry(made / SECOND, what, account, key, old, new, who, f"{said}{note}".strip()))
+        for row in database.read(sql.READ_CLOSED_HOLDS, self.ledger, since, most):
+            one = self._checked(database, Hold(*row))
+            key = one.key[:LONGEST_KEY].rstrip() if len(one.key) > LONGEST_KEY else one.key
+            given = STATUS[one.status], one.account, key, one.answer, one.spent, one.who, ""
+            found.append(Entry((one.closed or 0) / SECOND, *given))
+        return sorted(found, key=lambda entry: -entry.time)[:most]
 
     # --- rows -------------------------------------------------------------------------------------------------
 
@@ -160,21 +340,29 @@ class LedgerRows:
         rows = database.read(sql.READ_HOLD, self.ledger, key)
         return self._checked(database, Hold(*rows[0])) if rows else None
 
-    def _require(self, database: Database, key: str) -> Hold:
+    def _current(self, database: Database, key: str) -> Hold:
+        """Return a hold as it is at this moment."""
+        self.expire(database, database.now())
         hold = self.find(database, key)
         if hold is None:
-            raise InputError("key", f"there is no hold {key!r}", "Give the key of a hold")
+            raise InputError("key", f"there is no hold {key!r}, or it was closed long ago", "Give the key of a hold")
         return hold
 
     def _write(self, database: Database, accounts: Iterable[Account]) -> None:
         statements: list[sql.Statement] = []
         for a in accounts:
+            if a.spent >= LARGEST:
+                what = f"account {a.name!r} would have spent {a.spent}, which is out of range"
+                raise InputError("actual", what, f"Choose a larger unit; amounts are below {LARGEST}")
             if not all(0 <= number < LARGEST for number in (a.held, a.exposed, a.spent)):
                 raise _corrupted(database, f"account {a.name!r} would hold {a.held} and have spent {a.spent}")
             given = a.spent, a.held, a.exposed, a.since, a.updated, self.ledger, a.name
             statements.append((sql.UPDATE_ACCOUNT, given))
-        statements.append((sql.TOUCH_OBJECT, (time.time(), self.ledger)))
+        statements.append(self._touch(database))
         database.write_locked(statements)
+
+    def _touch(self, database: Database) -> sql.Statement:
+        return sql.TOUCH_OBJECT, (database.now() / SECOND, self.ledger)
 
     def _checked(self, database: Database, row: Any) -> Any:
         try:

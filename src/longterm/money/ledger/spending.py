@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 
 from longterm._base import validate
 from longterm.errors import DatabaseError, InputError, OutOfBudgetError
-from longterm.money.ledger.accounts import require_amount, require_name, require_seconds
+from longterm.money.ledger.accounts import require_amount, require_seconds, require_text
 from longterm.money.ledger.lease import Lease
 from longterm.money.ledger.ledger import KIND, Ledger
 from longterm.money.ledger.ledger_rows import LedgerRows
@@ -38,7 +38,7 @@ class Spending(ABC):
     """
 
     def __init__(self, account: str, units: float) -> None:
-        self.account = require_name("account", account)
+        self.account = require_text("account", account)
         self.units = validate.positive_scalar("units", units)
 
     def amount(self, money: float) -> int:

@@ -1,0 +1,204 @@
+"""What a person changes in a ledger: corrections, limits, periods, resets, releases; lists and the record."""
+
+import pytest
+
+from longterm import Ledger
+from longterm.errors import InputError, OutOfBudgetError
+from longterm.money.ledger.accounts import Balance, Correction
+
+DAY = 86_400
+
+
+@pytest.fixture
+def tree(ledger, clock):
+    ledger.add_account("year", 1000)
+    ledger.add_account("day", 100, parent="year", period="day")
+    return ledger
+
+
+def spend(ledger, key, amount, account="day"):
+    ledger.hold(account, amount, key, who="alice")
+    ledger.settle(key, amount)
+
+
+def test_a_correction_counts_in_the_account_and_its_parents(tree):
+    spend(tree, "k", 90)
+    assert tree.correct("k", 9, correction="c", who="bob", note="a typo") == Correction("day", "k", 90, 9, ())
+    assert tree.balance("day") == Balance(100, 9, 0)
+    assert tree.balance("year") == Balance(1000, 9, 0)
+    assert tree.correct("k", 20).old == 9
+    assert tree.correct("k", 9, correction="c") == Correction("day", "k", 90, 9, ())  # a repeated call
+    assert tree.balance("year").spent == 20
+    with pytest.raises(InputError, match="has corrected"):
+        tree.correct("k", 8, correction="c")
+    tree.settle("k", 90)  # a repeated settlement, too
+    assert tree.balance("year").spent == 20
+    found = [(one.what, one.old, one.new, one.who, one.note) for one in tree.record()]
+    assert sorted(found) == [
+        ("corrected", 9, 20, "", ""),
+        ("corrected", 90, 9, "bob", "a typo"),
+        ("settled", 90, 90, "alice", ""),
+    ]
+
+
+def test_a_closed_period_is_corrected_in_the_present_one(tree, clock):
+    spend(tree, "k", 50)
+    clock.wait(DAY)
+    spend(tree, "today", 30)
+    assert tree.correct("k", 60).moved == ("day",)
+    assert (tree.balance("day").spent, tree.balance("year").spent) == (40, 90)
+    tree.correct("k", 0)
+    assert (tree.balance("day").spent, tree.balance("year").spent) == (0, 30)
+    assert "corrected in the present one" in tree.record()[0].note
+
+
+def test_what_cannot_be_corrected(tree):
+    tree.hold("day", 5, "open")
+    for key, why in (("open", "is open"), ("none", "no hold")):
+        with pytest.raises(InputError, match=why):
+            tree.correct(key, 1)
+    tree.release("open")
+    tree.correct("open", 3)  # it cost something after all
+    assert tree.balance("day") == Balance(100, 3, 0)
+
+
+def test_an_absurd_cost_needs_force(tree):
+    tree.hold("day", 5, "k")
+    for call in (tree.settle, tree.report):
+        with pytest.raises(InputError, match="100 times 5"):
+            call("k", 501)
+    assert tree.balance("day") == Balance(100, 0, 5)
+    tree.settle("k", 500)
+    with pytest.raises(InputError, match="force=True"):
+        tree.correct("k", 501)
+    tree.correct("k", 501, force=True)
+    assert tree.balance("year").spent == 501
+
+
+def test_a_huge_cost_does_not_break_the_ledger(tree):
+    for key in "abc":
+        tree.hold("year", 0, key)
+    tree.settle("a", 2**61 - 1, force=True)
+    tree.settle("b", 2**61 - 1, force=True)
+    with pytest.raises(InputError, match="out of range"):
+        tree.settle("c", 2**61 - 1, force=True)
+    for key in "ab":
+        tree.correct(key, 1)
+    assert tree.balance("year") == Balance(1000, 2, 0)
+
+
+def test_limits_and_reserves_change_at_run_time(tree):
+    spend(tree, "k", 90)
+    with pytest.raises(OutOfBudgetError):
+        tree.hold("day", 20, "next")
+    tree.set_limit("day", 120, reserve=5, who="bob", note="a busy day")
+    tree.set_limit("day", 120)
+    assert tree.hold("day", 20, "next") == 20
+    found = [(one.what, one.old, one.new, one.who) for one in tree.record() if one.what != "settled"]
+    assert found == [("reserve", 0, 5, "bob"), ("limit", 100, 120, "bob")]
+    with pytest.raises(InputError, match="no account"):
+        tree.set_limit("nobody", 1)
+
+
+def test_a_period_changes_at_run_time(tree, clock):
+    spend(tree, "k", 90)
+    tree.set_period("day", "month", timezone="Europe/Berlin", note="monthly from now on")
+    clock.wait(DAY)
+    assert tree.balance("day").spent == 90
+    clock.wait(31 * DAY)
+    assert tree.balance("day").spent == 0
+    spend(tree, "l", 50)
+    tree.set_period("day", None, rate=10)
+    clock.wait(3)
+    assert tree.balance("day").spent == 20
+    for options in ({"period": "year"}, {"period": ["day"]}, {"period": "day", "rate": 1}, {"timezone": None}):
+        with pytest.raises(InputError):
+            tree.set_period("day", **{"period": None, **options})
+
+
+def test_a_reset_heals_a_period_in_the_future(tree, clock):
+    clock.wait(365 * DAY)
+    spend(tree, "k", 100)
+    clock.wait(-335 * DAY)
+    with pytest.raises(OutOfBudgetError):
+        tree.hold("day", 1, "now")
+    tree.reset("day", who="bob")
+    assert tree.balance("day") == Balance(100, 0, 0)
+    assert tree.balance("year").spent == 100
+    tree.hold("day", 100, "now")
+    tree.reset("day", 40)
+    clock.wait(DAY)
+    assert tree.balance("day") == Balance(100, 0, 100)
+
+
+def test_open_holds_are_listed_with_their_age(tree, clock):
+    tree.hold("day", 5, "first", seconds=60, who="alice")
+    clock.wait(10)
+    tree.hold("year", 7, "second")
+    tree.report("first", 2)
+    first, second = tree.open_holds()
+    assert first == ("first", "day", 3, 2, 10.0, 50.0, False, "alice")
+    assert second == ("second", "year", 7, 0, 0.0, None, False, "")
+    assert tree.open_holds("year") == [second]
+
+
+def test_the_record_says_who_when_and_how_much(tree, clock):
+    spend(tree, "one", 5)
+    tree.hold("day", 7, "two", seconds=10)
+    clock.wait(10)
+    tree.hold("day", 8, "three")
+    tree.release("three", who="bob")
+    found = [(one.time, one.what, one.key, one.old, one.new, one.who) for one in tree.record()]
+    start = clock.microseconds / 1e6 - 10
+    assert sorted(found[:2]) == [
+        (start + 10, "expired", "two", 7, 0, ""),
+        (start + 10, "released", "three", 8, 0, "bob"),
+    ]
+    assert found[2] == (start, "settled", "one", 5, 5, "alice")
+    assert len(tree.record(since=start + 5)) == 2
+    assert len(tree.record(most=1)) == 1
+
+
+SURROGATE = "a\ud800"
+
+
+@pytest.mark.parametrize(
+    "bad", [SURROGATE, "a\0b", "", "x" * 201, b"a", 3, None, ["a"], 10**5000], ids=lambda bad: type(bad).__name__
+)
+def test_texts_that_no_database_can_store(tree, tmp_path, bad):
+    calls = [
+        lambda: tree.add_account(bad, 1),
+        lambda: tree.balance(bad),
+        lambda: tree.hold(bad, 1, "k"),
+        lambda: tree.hold("day", 1, bad),
+        lambda: tree.settle(bad, 1),
+        lambda: tree.release(bad),
+        lambda: tree.correct(bad, 1),
+        lambda: tree.set_limit(bad, 1),
+        lambda: Ledger.open(tmp_path / "t.db", unit=bad),
+    ]
+    if bad is not None:
+        calls += [
+            lambda: tree.hold("day", 1, "k", group=bad),
+            lambda: tree.add_account("b", 1, parent=bad),
+            lambda: tree.correct("k", 1, correction=bad),
+        ]
+    if bad not in ("", "x" * 201):
+        calls += [
+            lambda: tree.hold("day", 1, "k", who=bad),
+            lambda: tree.add_account("b", 1, period=bad or ["day"]),
+            lambda: tree.add_account("b", 1, period="day", timezone=bad),
+        ]
+    for call in calls:
+        with pytest.raises(InputError):
+            call()
+    assert tree.accounts.keys() == {"day", "year"}
+
+
+@pytest.mark.parametrize("bad", [10**400, 10**5000, -1, -1.5, True, [], "1"], ids=lambda bad: type(bad).__name__)
+def test_amounts_that_are_none(tree, bad):
+    for call in (tree.set_limit, tree.reset, tree.hold):
+        with pytest.raises(InputError):
+            call("day", bad, "k") if call == tree.hold else call("day", bad)
+    with pytest.raises(InputError):
+        tree.hold("day", 1, "k", seconds=bad)
