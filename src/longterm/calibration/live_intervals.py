@@ -14,6 +14,7 @@ from longterm._base.display import ReprMixin
 from longterm.calibration.bases import Asked
 from longterm.calibration.certificates import Bound
 from longterm.calibration.intervals import Interval, Intervals
+from longterm.storage.clock import SYSTEM, Clock
 from longterm.storage.database import Database, Durability, RoundRow
 from longterm.storage.replica import Metrics, Replica, Stored
 from longterm.storage.rounds import DONE, SKIPPED, NoChange, OpenRound, RoundChange, RoundsCopy
@@ -88,6 +89,8 @@ class LiveIntervals(Stored[_IntervalsCopy], ReprMixin):
         Names known in advance. Other names may appear at any time.
     symmetric : bool
         One threshold of |y − prediction|, or one for each side.
+    clock : Clock
+        The time; tests give their own.
 
     Examples
     --------
@@ -99,11 +102,18 @@ class LiveIntervals(Stored[_IntervalsCopy], ReprMixin):
     {'': 1.0, 'north': 1.0}
     """
 
-    def __init__(self, confidence_level: float = 0.9, *, groups: Iterable[str] = (), symmetric: bool = True) -> None:
+    def __init__(
+        self,
+        confidence_level: float = 0.9,
+        *,
+        groups: Iterable[str] = (),
+        symmetric: bool = True,
+        clock: Clock = SYSTEM,
+    ) -> None:
         intervals = Intervals(confidence_level, groups=groups, symmetric=symmetric)
         self.confidence_level, self.symmetric = intervals.confidence_level, intervals.symmetric
         definition = {"confidence_level": self.confidence_level, "symmetric": self.symmetric}
-        self._replica = Replica(_IntervalsCopy(intervals), definition)
+        self._replica = Replica(_IntervalsCopy(intervals), definition, clock=clock)
 
     @classmethod
     def open(
@@ -115,6 +125,7 @@ class LiveIntervals(Stored[_IntervalsCopy], ReprMixin):
         groups: Iterable[str] = (),
         symmetric: bool = True,
         durability: Durability = "commit",
+        clock: Clock = SYSTEM,
     ) -> Self:
         """Return the intervals with this name in a database, or create them there.
 
@@ -128,6 +139,8 @@ class LiveIntervals(Stored[_IntervalsCopy], ReprMixin):
             Their name in the database, which may hold many objects.
         durability : {"commit", "relaxed"}
             As for `LiveLearner.open`.
+        clock : Clock
+            The time; tests give their own.
 
         Returns
         -------
@@ -138,7 +151,7 @@ class LiveIntervals(Stored[_IntervalsCopy], ReprMixin):
         DatabaseError
             If the database cannot be used, or holds another object with this name.
         """
-        live = cls(confidence_level, groups=groups, symmetric=symmetric)
+        live = cls(confidence_level, groups=groups, symmetric=symmetric, clock=clock)
         live._replica.attach(url, name, durability)
         return live
 
@@ -169,7 +182,7 @@ class LiveIntervals(Stored[_IntervalsCopy], ReprMixin):
             return known
         after = copy.state.copy()
         interval = after.ask(prediction, groups)
-        return copy.opening(after, interval, self._replica.epoch, key)
+        return copy.opening(after, interval, self._replica.epoch, key, now=self._replica.now())
 
     def tell(self, token: LiveInterval | Token | str, outcome: float) -> None:
         """Take the outcome of a round, in any order.

@@ -15,7 +15,8 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 from longterm._base.files import partial_beside, replace_file
 from longterm.errors import DatabaseError, InputError, missing_extra
-from longterm.storage.schema import LOCK_OBJECT, READ_PARTS, SCHEMA_VERSION, TABLES, Statement
+from longterm.storage.clock import SYSTEM, Clock
+from longterm.storage.schema import LAST_TIME, LOCK_OBJECT, READ_PARTS, SCHEMA_VERSION, TABLES, Statement
 
 T = TypeVar("T")
 Durability = Literal["commit", "relaxed"]
@@ -25,6 +26,8 @@ BUSY_SECONDS = 30.0
 """The time that a call waits for another process's transaction."""
 RETRY_SECONDS = (0.0001, 0.001)
 """The shortest and the longest pause before a statement is tried again."""
+SYNCHRONISE_SECONDS = 60.0
+"""The server's time is read again after this time. A clock of this machine that jumps further is checked."""
 MOVED_SECONDS = 0.001
 """A file that was moved or replaced is noticed after this time."""
 CHECKPOINT_PAGES = 4000
@@ -58,6 +61,8 @@ class Database:
         but not always that of the machine.
     create : bool
         Make a file that does not exist.
+    clock : Clock
+        The time of this machine.
 
     Raises
     ------
@@ -67,7 +72,14 @@ class Database:
         If the database cannot be opened, or is not one of this library.
     """
 
-    def __init__(self, url: str | os.PathLike[str], durability: Durability = "commit", *, create: bool = True) -> None:
+    def __init__(
+        self,
+        url: str | os.PathLike[str],
+        durability: Durability = "commit",
+        *,
+        create: bool = True,
+        clock: Clock = SYSTEM,
+    ) -> None:
         self._connection: Any = None
         if durability not in ("commit", "relaxed"):
             raise InputError("durability", f"{durability!r} is not known", "Choose 'commit' or 'relaxed'")
@@ -78,6 +90,9 @@ class Database:
         self._url = text
         self._durability = durability
         self._create = create
+        self.clock = clock
+        self._synchronised: tuple[float, float, float] | None = None
+        """The last time that was known to be right, and this machine's wall and monotonic time at that moment."""
         self._inode: tuple[int, int] | None = None
         self._checked = -math.inf
         self._is_closed = False
@@ -285,10 +300,42 @@ class Database:
 
     def now(self) -> int:
         """Return the time in microseconds since 1970, by one clock for all processes of the database."""
-        if not self.is_postgres:
-            return time.time_ns() // 1000
-        ((seconds,),) = self.read("SELECT EXTRACT(EPOCH FROM clock_timestamp())")
-        return int(float(seconds) * 1e6)
+        return int(self.seconds() * 1e6)
+
+    def seconds(self) -> float:
+        """Return the time in seconds since 1970: the server's for PostgreSQL, this machine's for SQLite.
+
+        Raises
+        ------
+        DatabaseError
+            If this machine's clock is further ahead of the last time stored than `Clock.largest_jump`.
+        """
+        wall, monotonic = self.clock.wall(), self.clock.monotonic()
+        if self._synchronised is not None:
+            known, then, start = self._synchronised
+            if not self.is_postgres:
+                if wall - then <= monotonic - start + min(self.clock.largest_jump, SYNCHRONISE_SECONDS):
+                    self._synchronised = wall, wall, monotonic
+                    return wall
+            elif monotonic - start < SYNCHRONISE_SECONDS and abs(wall - then - (monotonic - start)) < 1.0:
+                return known + (monotonic - start)
+        if self.is_postgres:
+            ((time_of_server,),) = self.read("SELECT EXTRACT(EPOCH FROM clock_timestamp())")
+            wall_now = self.clock.of_server(float(time_of_server))
+        else:
+            ((stored,),) = self.read(LAST_TIME)
+            wall_now = wall
+            if stored is not None and wall > stored + self.clock.largest_jump:
+                days = (wall - stored) / 86_400
+                raise DatabaseError(
+                    self.path,
+                    "clock",
+                    f"this machine's clock is {days:.1f} days ahead of the last time stored",
+                    "Set the clock. If nobody used the database for so long, open it with "
+                    "clock=Clock(largest_jump=math.inf)",
+                )
+        self._synchronised = wall_now, wall, monotonic
+        return wall_now
 
     def write_locked(self, statements: Sequence[Statement], guarded: int = 0) -> None:
         """Execute statements inside a transaction. The first `guarded` ones must change one row each."""

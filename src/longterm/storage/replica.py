@@ -16,7 +16,6 @@ import json
 import os
 import secrets
 import threading
-import time
 import weakref
 from collections.abc import Callable, Sequence
 from os import PathLike
@@ -25,6 +24,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 
 from longterm.errors import DatabaseError, InputError, InUseError, LongtermError
 from longterm.storage import schema as sql
+from longterm.storage.clock import SYSTEM, Clock
 from longterm.storage.database import ConflictError, Database, Durability
 from longterm.storage.one_thread import OneThread
 from longterm.storage.schema import Statement
@@ -105,10 +105,13 @@ class Replica(Generic[C]):
         The constructor arguments that a stored object is restored with: the learner or rule, for example.
     may_fork : bool
         False: without a database, a forked child may not use its copy.
+    clock : Clock
+        The time of this machine.
     """
 
-    def __init__(self, copy: C, definition: dict[str, Any], *, may_fork: bool = True) -> None:
+    def __init__(self, copy: C, definition: dict[str, Any], *, may_fork: bool = True, clock: Clock = SYSTEM) -> None:
         self.copy = copy
+        self.clock = clock
         self.guard = OneThread(copy.kind)
         self.database: Database | None = None
         self.name = ""
@@ -128,15 +131,19 @@ class Replica(Generic[C]):
         """Create the object in a database, or restore it from there."""
         if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
             raise InputError("name", f"{name!r:.60} is not a name", f"Give a text of 1 to {LONGEST_NAME} characters")
-        database = Database(url, durability)
+        database = Database(url, durability, clock=self.clock)
         try:
-            given = name, self.copy.kind, json.dumps(self._definition), time.time(), self.copy.encode()
+            given = name, self.copy.kind, json.dumps(self._definition), database.seconds(), self.copy.encode()
             database.write([(sql.INSERT_OBJECT, given)], 0)
             self.database, self.name = database, name
             self._read(database)
         except BaseException:
             database.close()
             raise
+
+    def now(self) -> float:
+        """Return the time in seconds since 1970: the database's if there is one."""
+        return self.clock.wall() if self.database is None else self.database.seconds()
 
     def transact(self, compute: Callable[..., R], *arguments: Any) -> R:
         """Compute a change from the present state, write it, apply it, and return it."""
@@ -163,7 +170,7 @@ class Replica(Generic[C]):
                     if self._is_current(database):
                         raise
                 self._is_stale = True
-                if computed is not None and database.write(*computed.statements(copy, self.name, time.time())):
+                if computed is not None and database.write(*computed.statements(copy, self.name, database.seconds())):
                     change = computed
                 else:
                     change = self._transact_locked(database, compute, *arguments)
@@ -212,7 +219,7 @@ class Replica(Generic[C]):
                     self._read_object(database, is_known=is_known)
                     is_known = False  # after a conflict the copy may hold what was not written
                     change = compute(*arguments)
-                    database.write_locked(*change.statements(self.copy, self.name, time.time()))
+                    database.write_locked(*change.statements(self.copy, self.name, database.seconds()))
             except ConflictError:
                 continue
             return change

@@ -10,7 +10,6 @@ not further behind reads only new rounds and those that were changed. And the ro
 from __future__ import annotations
 
 import math
-import time
 from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Iterator, Sequence
@@ -189,10 +188,11 @@ class RoundsCopy(ABC, Generic[S, T]):
         key: str | None,
         expired: tuple[int, ...] = (),
         *,
+        now: float,
         status: int = OPEN,
     ) -> RoundChange[S, T]:
         """Return the change that opens a round after others have expired."""
-        return self.changing(state, self.asked + 1, OpenRound(content, epoch, time.time()), status, key, expired)
+        return self.changing(state, self.asked + 1, OpenRound(content, epoch, now), status, key, expired)
 
     def closing(self, number: int, state: S, status: int) -> RoundChange[S, T]:
         """Return the change that closes an open round."""

@@ -132,6 +132,7 @@ PUT_GROUP = (
     "DO UPDATE SET hold = excluded.hold, settled = excluded.settled, costs = excluded.costs, excess = excluded.excess, "
     "largest = excluded.largest"
 )
+LAST_TIME = "SELECT MAX(changed) FROM longterm_objects"
 LOCK_OBJECT = "SELECT version FROM longterm_objects WHERE name = ? FOR UPDATE"
 
 

@@ -12,7 +12,6 @@ computes their effect, and `storage.replica` handles transactions, locks and int
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from types import MappingProxyType
@@ -45,6 +44,7 @@ from longterm.money.choosing.primals import ActionOutcomes, OpenChoice
 from longterm.money.holds import ExcessHold
 from longterm.money.ledger.ledger import require_holds
 from longterm.money.ledger.spending import SharedAccount, Spending
+from longterm.storage.clock import SYSTEM, Clock
 from longterm.storage.database import Durability
 from longterm.storage.replica import LONGEST_NAME, Metrics, Replica, Stored
 from longterm.storage.rounds import NoChange, OpenRound
@@ -73,6 +73,8 @@ class Chooser(Stored[ChooserCopy]):
         group, for one cap that counts whole costs.
     account : LeasedAccount, optional
         An account of a ledger from which the money of the cap is leased as well.
+    clock : Clock
+        The time; tests give their own.
 
     Notes
     -----
@@ -111,6 +113,7 @@ class Chooser(Stored[ChooserCopy]):
         max_age: float | None = None,
         holds: Literal["worst"] | ExcessHold = "worst",
         account: Spending | None = None,
+        clock: Clock = SYSTEM,
     ) -> None:
         calibrated = require_holds(holds)
         if calibrated is not None or account is not None:
@@ -120,7 +123,7 @@ class Chooser(Stored[ChooserCopy]):
         # The number of actions is part of the state, not of the definition, if it can change.
         is_open = rule.is_extendable and getattr(rule.primal, "prior", None) is None
         definition = {"rule": rule.with_actions(1) if is_open else rule, "holds": holds}
-        self._replica = Replica(copy, definition, may_fork=False)
+        self._replica = Replica(copy, definition, may_fork=False, clock=clock)
         self._warned_of_horizon = False
 
     @property
@@ -143,6 +146,7 @@ class Chooser(Stored[ChooserCopy]):
         holds: Literal["worst"] | ExcessHold = "worst",
         account: SharedAccount | None = None,
         names: Sequence[str] = (),
+        clock: Clock = SYSTEM,
     ) -> Self:
         """Return the chooser with this name in a database, or create it there.
 
@@ -168,6 +172,8 @@ class Chooser(Stored[ChooserCopy]):
             action that the account cannot pay for is not affordable. Objects that name one account share its limit.
         names : sequence of str, optional
             The names of the actions; see `name_actions`.
+        clock : Clock
+            The time; tests give their own.
 
         Returns
         -------
@@ -179,7 +185,12 @@ class Chooser(Stored[ChooserCopy]):
         DatabaseError
             If the database cannot be used, or holds another object with this name.
         """
-        limits: dict[str, Any] = {"max_in_flight": max_in_flight, "expire_after": expire_after, "max_age": max_age}
+        limits: dict[str, Any] = {
+            "max_in_flight": max_in_flight,
+            "expire_after": expire_after,
+            "max_age": max_age,
+            "clock": clock,
+        }
         chooser = cls(rule, seed=seed, holds=holds, account=account, **limits)
         chooser._replica.attach(url, name, durability)
         if account is not None:
@@ -263,21 +274,22 @@ class Chooser(Stored[ChooserCopy]):
         mask = require_allowed(allowed, rule.actions, number)
         if rule.horizon is not None and number > rule.horizon:
             self._warn_of_horizon()
-        expired = copy.expiring(time.time())
+        now = replica.now()
+        expired = copy.expiring(now)
         if len(copy.open) - len(expired) >= copy.max_in_flight:
             raise WindowFullError(
                 f"{copy.max_in_flight} choices are open, the oldest is {next(iter(copy.open))}. Settle or skip some, "
                 "or make the chooser with a larger max_in_flight, or with expire_after."
             )
         if copy.holds is None and self._spending is None:
-            return copy.act(x, announced, most, mask, expired, replica.epoch, key)
+            return copy.act(x, announced, most, mask, expired, replica.epoch, now, key)
         largest = self.rule.largest_costs(announced, most)
         held = copy.held(largest, group)
         if self._spending is not None:
             for old in expired:
                 self._pay(self._spending, copy.choice(old), copy.choice(old).bound)
             mask = self._paid_for(self._spending, held, largest, mask)
-        change = copy.act(x, announced, held, mask, expired, replica.epoch, key, group)
+        change = copy.act(x, announced, held, mask, expired, replica.epoch, now, key, group)
         choice = change.round.content
         if self._spending is not None and choice.action >= 0:
             i = copy.cap

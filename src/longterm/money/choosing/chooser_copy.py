@@ -166,6 +166,7 @@ class ChooserCopy(RoundsCopy[ChooserState, OpenChoice]):
         allowed: NDArray[np.bool_] | None,
         expired: tuple[int, ...],
         epoch: int,
+        now: float,
         key: str | None,
         group: str = "",
     ) -> Change:
@@ -184,7 +185,7 @@ class ChooserCopy(RoundsCopy[ChooserState, OpenChoice]):
             counts = counts._replace(refused=counts.refused + 1)
         drawn = self._drawn = _encode_generator(self._rng)
         after = ChooserState(state, drawn, counts, holds, names)
-        return self.opening(after, choice, epoch, key, expired, status=status)
+        return self.opening(after, choice, epoch, key, expired, now=now, status=status)
 
     def settle(self, number: int, paid: FloatArray | None, outcomes: ActionOutcomes | None) -> Change:
         """Return the change of reporting a cost, outcomes, or both, of an open choice; each of them is new."""

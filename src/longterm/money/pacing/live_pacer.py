@@ -14,6 +14,7 @@ from longterm._base.states import state_leaves
 from longterm.errors import InputError
 from longterm.money.ledger.spending import SharedAccount, Spending
 from longterm.money.pacing.base import Outcome, Pacer
+from longterm.storage.clock import SYSTEM, Clock
 from longterm.storage.database import Durability, RoundRow
 from longterm.storage.packing import StatePacker, raw_bytes, require_sound, restored_state, unpack_checked
 from longterm.storage.replica import Metrics, Replica, Stored
@@ -100,6 +101,8 @@ class LivePacer(Stored[PacerCopy]):
         The rule, for one campaign.
     account : LeasedAccount, optional
         An account of a ledger from which the money is leased as well.
+    clock : Clock
+        The time; tests give their own.
 
     Examples
     --------
@@ -115,10 +118,10 @@ class LivePacer(Stored[PacerCopy]):
     (3.0, 0.0)
     """
 
-    def __init__(self, pacer: Pacer[Any], *, account: Spending | None = None) -> None:
+    def __init__(self, pacer: Pacer[Any], *, account: Spending | None = None, clock: Clock = SYSTEM) -> None:
         self.pacer = pacer
         self._spending = account
-        self._replica = Replica(PacerCopy(pacer), {"pacer": pacer}, may_fork=False)
+        self._replica = Replica(PacerCopy(pacer), {"pacer": pacer}, may_fork=False, clock=clock)
 
     @classmethod
     def open(
@@ -129,6 +132,7 @@ class LivePacer(Stored[PacerCopy]):
         name: str = "pacer",
         durability: Durability = "commit",
         account: SharedAccount | None = None,
+        clock: Clock = SYSTEM,
     ) -> Self:
         """Return the pacer with this name in a database, or create it there.
 
@@ -145,13 +149,15 @@ class LivePacer(Stored[PacerCopy]):
         account : SharedAccount, optional
             An account of a ledger in the same database. A bid is at most what the account has left, and is held there
             in the same transaction. Objects that name one account share its limit.
+        clock : Clock
+            The time; tests give their own.
 
         Raises
         ------
         DatabaseError
             If the database cannot be used, or holds another object with this name.
         """
-        live = cls(pacer, account=account)
+        live = cls(pacer, account=account, clock=clock)
         live._replica.attach(url, name, durability)
         if account is not None:
             account.attach(live._replica.database, name)
@@ -185,7 +191,7 @@ class LivePacer(Stored[PacerCopy]):
         amount = float(self.pacer.act(copy.state, value, hold=copy.held))
         if self._spending is not None:
             amount = min(amount, *self._spending.room(amount))
-        change = copy.opening(copy.state, (amount, float(value)), replica.epoch, key)
+        change = copy.opening(copy.state, (amount, float(value)), replica.epoch, key, now=replica.now())
         if self._spending is not None:
             self._spending.hold(str(Token(change.number, None, replica.epoch)), amount, amount)
         return change

@@ -104,7 +104,7 @@ class LearnerCopy(RoundsCopy[Progress, Array]):
             progress = progress._replace(counters=counters._replace(expired=counters.expired + len(expired)))
         x = np.array(self._learner.ask(progress.state))
         x.setflags(write=False)
-        return self.opening(progress, x, epoch, key, expired)
+        return self.opening(progress, x, epoch, key, expired, now=now)
 
     def telling(self, number: int, feedback: Feedback) -> Change:
         """Return the change that closes an open round with an update. Raise a NonFiniteError if it overflows."""

@@ -13,7 +13,6 @@ Every public call is atomic, in one order for all threads and processes: that of
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from os import PathLike
 from typing import Any, Self
@@ -30,6 +29,7 @@ from longterm.learners.interface.learner import Learner, require_learner
 from longterm.play.live_learner.learner_copy import Change, LearnerCopy
 from longterm.play.live_learner.live_state import LiveState, Oracle, feedback_at
 from longterm.problems import Problem
+from longterm.storage.clock import SYSTEM, Clock
 from longterm.storage.database import Durability
 from longterm.storage.replica import Metrics, Replica, Stored
 from longterm.storage.rounds import NoChange
@@ -55,6 +55,8 @@ class LiveLearner(Stored[LearnerCopy]):
         The age in seconds after which a round expires.
     on_broken_bound : {"raise", "warn"}
         "raise" refuses feedback above a declared bound; "warn" takes it with a BrokenBoundWarning.
+    clock : Clock
+        The time; tests give their own.
 
     Raises
     ------
@@ -84,6 +86,7 @@ class LiveLearner(Stored[LearnerCopy]):
         expire_after: int = 1000,
         max_age: float | None = None,
         on_broken_bound: OnBrokenBound = "raise",
+        clock: Clock = SYSTEM,
     ) -> None:
         require_learner(learner)
         if problem is not None:
@@ -93,7 +96,7 @@ class LiveLearner(Stored[LearnerCopy]):
         age = None if max_age is None else validate.positive_scalar("max_age", max_age)
         copy = LearnerCopy(learner, validate.dimension("max_in_flight", max_in_flight), _require_age(expire_after), age)
         self._check = FeedbackCheck(learner, learner.ask(copy.state.state), problem, on_broken_bound)
-        self._replica = Replica(copy, {"learner": learner})
+        self._replica = Replica(copy, {"learner": learner}, clock=clock)
 
     @classmethod
     def open(
@@ -108,6 +111,7 @@ class LiveLearner(Stored[LearnerCopy]):
         expire_after: int = 1000,
         max_age: float | None = None,
         on_broken_bound: OnBrokenBound = "raise",
+        clock: Clock = SYSTEM,
     ) -> Self:
         """Return the learner with this name in a database, or create it there.
 
@@ -126,7 +130,7 @@ class LiveLearner(Stored[LearnerCopy]):
         durability : {"commit", "relaxed"}
             "commit": a call is on the disk before it returns. "relaxed": it survives the death of the process, but not
             always that of the machine.
-        max_in_flight, expire_after, max_age, on_broken_bound
+        max_in_flight, expire_after, max_age, on_broken_bound, clock
             As for a new learner; give the same in every process.
 
         Returns
@@ -146,6 +150,7 @@ class LiveLearner(Stored[LearnerCopy]):
             expire_after=expire_after,
             max_age=max_age,
             on_broken_bound=on_broken_bound,
+            clock=clock,
         )
         live._replica.attach(url, name, durability)
         return live
@@ -189,7 +194,7 @@ class LiveLearner(Stored[LearnerCopy]):
 
     def _opening(self, key: str | None) -> Change | NoChange[Array]:
         copy = self._replica.copy
-        return copy.repeated(key) or copy.asking(self._replica.epoch, time.time(), key)
+        return copy.repeated(key) or copy.asking(self._replica.epoch, self._replica.now(), key)
 
     def tell(
         self,
