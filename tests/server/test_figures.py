@@ -123,12 +123,12 @@ def test_neighbours_are_merged():
 
 def test_counts_wait_while_the_database_does_not_answer(tmp_path):
     history = History(str(tmp_path / "a.db"), 10)
-    recorder = HistoryRecorder(history, dict)
+    recorder = HistoryRecorder(history)
     recorder.count("refused", "a")
     history.close()
     with pytest.raises(DatabaseError):
         recorder.flush()
-    recorder._history = again = History(str(tmp_path / "a.db"), 10)
+    recorder.history = again = History(str(tmp_path / "a.db"), 10)
     recorder.time("act", "a", 0.004)
     recorder.flush()
     assert again.totals()["refused", "a"] == 1

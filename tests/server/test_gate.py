@@ -10,7 +10,8 @@ import pytest
 
 from longterm import InputError
 from longterm.server import Client, ServerError
-from longterm.server.gate import MAX_BODY, is_loopback, require_token
+from longterm.server.gate import MAX_BODY
+from longterm.server.tokens import is_loopback, require_token
 from servers import fetch, in_process, in_thread
 
 TOKEN = "a-long-random-text-for-tests"

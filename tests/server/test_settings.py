@@ -37,16 +37,20 @@ def chooser(**changes):
     [
         ({}, "service.database", "is missing"),
         ({"database": "a.db"}, "service", "has no object"),
-        ({"database": 3}, "service.database", "is not text"),
+        ({"database": 3}, "service.database", "valid string"),
         ({"database": "a.db", "ledgr": {}}, "service.ledgr", "did you mean 'ledger'"),
-        ({"database": "a.db", "durability": "none", "ledger": {"m": LEDGER}}, "service.durability", "one of"),
+        (
+            {"database": "a.db", "durability": "none", "ledger": {"m": LEDGER}},
+            "service.durability",
+            "'commit' or 'relaxed'",
+        ),
         (one("ledger", "m", 3), "ledger.m", "is not a table"),
         (one("ledger", "m", {}), "ledger.m.accounts", "is missing"),
         ({"database": "a.db", "ledger": {"m": LEDGER}, "pacer": {"m": {"rule": {}}}}, "pacer.m", "name of a ledger"),
         (
             {"database": "a.db", "ledger": {"m": {"accounts": {"t": {"limit": 1.5}}}}},
             "ledger.m.accounts.t.limit",
-            "whole",
+            "valid integer",
         ),
         (
             {"database": "a.db", "ledger": {"m": {"accounts": {"t": {"limit": -1}}}}},
@@ -55,7 +59,7 @@ def chooser(**changes):
         ),
         (one("ledger", "m", LEDGER | {"holds": {"share": 2.0}}), "ledger.m.holds.share", "below 1"),
         (chooser(actions=["a", "a"]), "chooser.images.actions", "different names"),
-        (chooser(actions="ab"), "chooser.images.actions", "is not a list. Correct it: chooser.images("),
+        (chooser(actions="ab"), "chooser.images.actions", "valid list"),
         (chooser(features="2"), "chooser.images.features", "Correct it, or leave it out"),
         (chooser(budgets=[{"limit": 3.0}]), "chooser.images.budgets[0].largest", "is missing"),
         (chooser(budgets=[{"limit": -3.0, "largest": 1.0}]), "chooser.images.budgets[0].limit", "positive"),
@@ -63,7 +67,7 @@ def chooser(**changes):
         (chooser(dual={"kind": "EntropicDal"}), "chooser.images.dual.kind", "did you mean 'EntropicDual'"),
         (chooser(dual={"kind": "EntropicDual", "begin": 1.0}), "chooser.images.dual.begin", "not a parameter"),
         (chooser(primal={}), "chooser.images.primal.kind", "is missing"),
-        (chooser(place=1), "chooser.images.place", "not a parameter"),
+        (chooser(place=1), "chooser.images.place", "not a key"),
         (one("router", "r", {"prices": {"a": 1.0}}), "router.r.per_request", "must be given"),
         (
             {"database": "a.db", "pacer": {"p": {"rule": {"kind": "DualMirrorDescent"}}}},

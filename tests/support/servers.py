@@ -56,19 +56,19 @@ def free_port() -> int:
 
 
 @contextmanager
-def in_thread(folder: Path, text: str = SERVICE, *, token: str = "", step: int = 10) -> Iterator[str]:
+def in_thread(folder: Path, text: str = SERVICE, *, token: str = "", step: int = 10, log: Any = None) -> Iterator[str]:
     """The address of a server in this process."""
     import uvicorn
 
     from longterm.server.app import create_app
-    from longterm.server.protocol import PromptProtocol
+    from longterm.server.protocol import PatientProtocol
     from longterm.server.settings import read_service
 
     path = folder / "service.toml"
     path.write_text(text)
-    app = create_app(read_service(path), token=token, step=step)
+    app = create_app(read_service(path), token=token, step=step, log=log)
     port = free_port()
-    options = {"http": PromptProtocol, "log_level": "warning", "server_header": False}
+    options = {"http": PatientProtocol, "log_level": "warning", "server_header": False}
     server = uvicorn.Server(uvicorn.Config(app, port=port, **options))
     thread = threading.Thread(target=server.run)
     thread.start()

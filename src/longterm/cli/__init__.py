@@ -50,6 +50,7 @@ COMMANDS = {
     "pace": Command("pace:PaceCommand", "Spend a budget over a log of auctions."),
     "serve": Command("serve:ServeCommand", "Serve live objects over HTTP, with metrics and a page."),
     "state": Command("state:StateCommand", "List what a service's database holds."),
+    "token": Command("token:TokenCommand", "Make a token for callers of a service."),
     "data": Command("data:DataCommand", "List and download data sets, and find their files."),
     "catalogue": Command(
         "catalogue:CatalogueCommand", "List the learners and problems by name, with their parameters."

@@ -30,6 +30,8 @@ class ServeCommand:
     """The port."""
     workers: int = 1
     """Processes, all on one database."""
+    access_log: bool = True
+    """Write a line of JSON to the standard output for each request."""
     demo: bool = False
     """Serve invented objects, with invented requests."""
 
@@ -40,4 +42,6 @@ class ServeCommand:
         if self.service is None:
             serve_demo(host=self.host, port=self.port, workers=self.workers)
         else:
-            serve(self.service, host=self.host, port=self.port, workers=self.workers)
+            serve(
+                self.service, host=self.host, port=self.port, workers=self.workers, access_log=self.access_log
+            )

@@ -1,66 +1,91 @@
-"""Checks of callers before anything is parsed: the token, addresses, and the size of bodies."""
+"""What happens to a request before anything is parsed: liveness, the limit on calls, the caller, the body's size."""
 
 from __future__ import annotations
 
-import base64
-import binascii
-import hmac
-import ipaddress
+import asyncio
 import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
-from longterm.errors import InputError
+from longterm.server.tokens import Caller, Tokens
 
 MAX_BODY = 1_000_000
 """Bytes of a request's body."""
-SHORTEST_TOKEN = 16
-OPEN_PATHS = ("/health",)
-"""Paths that need no token and tell nothing."""
-_HEADERS = [(b"content-type", b"application/json"), (b"connection", b"close")]
+BODY_SECONDS = 10.0
+"""The time in which a body must arrive."""
+MOST_CALLS = 512
+"""Requests that one worker answers at a time. Further ones are answered with 503."""
+HEALTH, READY = "/health", "/ready"
+"""Paths that need no token. Health tells nothing but that the event loop runs; it touches no thread and no database."""
+ALIVE = json.dumps({"done": True}, separators=(",", ":")).encode()
+_HEADERS = [(b"content-type", b"application/json")]
 
 
-def is_loopback(host: str) -> bool:
-    """Return whether a host is this machine only: localhost, 127.0.0.0/8 or ::1."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
+@dataclass
+class Exchange:
+    """A request, and what the application found out about it, for the access log and the counts.
 
+    Parameters
+    ----------
+    method, path : str
+        Of the request.
+    client : str
+        The address that it came from.
+    begin : float
+        The time of the performance counter.
+    caller : Caller, optional
+        Who made it; None if nobody known.
+    status : int
+        Of the answer.
+    name, account : str
+        The object and the account that it was about.
+    """
 
-def require_token(token: str, host: str) -> str:
-    """Return the token of a server on this address. Raise an InputError if it needs one, or a longer one."""
-    if not token and not is_loopback(host):
-        what = f"{host} can be reached by other machines, and there is no token"
-        remedy = "Set LONGTERM_TOKEN to a long random text, or use 127.0.0.1"
-        raise InputError("host", what, remedy)
-    if token and len(token) < SHORTEST_TOKEN:
-        remedy = f"Use at least {SHORTEST_TOKEN} characters: python -c 'import secrets; print(secrets.token_hex())'"
-        raise InputError("LONGTERM_TOKEN", f"has {len(token)} characters", remedy)
-    return token
+    method: str
+    path: str
+    client: str
+    begin: float
+    caller: Caller | None = None
+    status: int = 500
+    name: str = ""
+    account: str = ""
 
 
 class Gate:
     """An ASGI application before another one.
 
-    With a token, every request needs it: ``Authorization: Bearer <token>``, or as the password of HTTP Basic, which
-    browsers ask for. Without one, only this machine may call, and only by the name of this machine, so that a web page
+    With tokens, every request needs one: ``Authorization: Bearer <token>``, or as the password of HTTP Basic, which
+    browsers ask for. Without any, only this machine may call, and only by the name of this machine, so that a web page
     that the user visits cannot reach the server through a name of its own (DNS rebinding). Bodies must be JSON, which
     no web page of another origin can send without permission.
 
     Parameters
     ----------
     app : ASGI application
-        Called with requests that pass.
-    token : str
-        The token; "" for none.
+        Called with requests that pass. The exchange is in the state of its scope.
+    tokens : Tokens
+        Who may call.
+    observe : callable, optional
+        Called with every exchange that has ended.
     max_body : int
         The largest body in bytes.
+    most : int
+        The largest number of requests at a time.
     """
 
-    def __init__(self, app: Any, token: str, max_body: int = MAX_BODY) -> None:
-        self._app, self._token, self._max_body = app, token.encode(), max_body
+    def __init__(
+        self,
+        app: Any,
+        tokens: Tokens,
+        observe: Callable[[Exchange], None] = lambda exchange: None,
+        *,
+        max_body: int = MAX_BODY,
+        most: int = MOST_CALLS,
+    ) -> None:
+        self._app, self._tokens, self._observe = app, tokens, observe
+        self._max_body, self._most, self._running = max_body, most, 0
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Pass a request on, or refuse it."""
@@ -69,40 +94,60 @@ class Gate:
             return
         if scope["type"] != "http":
             return
+        path = scope["path"]
+        if path == HEALTH:
+            await _answer(send, 200, ALIVE)
+            return
+        client = scope.get("client") or ("",)
+        exchange = Exchange(scope["method"], path, client[0], time.perf_counter())
+
+        async def observed(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                exchange.status = message["status"]
+            await send(message)
+
+        self._running += 1
+        try:
+            await self._pass(exchange, scope, receive, observed)
+        finally:
+            self._running -= 1
+            self._observe(exchange)
+
+    async def _pass(self, exchange: Exchange, scope: Any, receive: Any, send: Any) -> None:
         headers = {name.lower(): value for name, value in scope["headers"]}
-        refusal = None if scope["path"] in OPEN_PATHS else self._refusal(scope, headers)
-        if refusal is not None:
-            await _refuse(send, *refusal)
+        found = self._tokens.caller(scope, headers)
+        if isinstance(found, Caller):
+            exchange.caller = found
+        elif exchange.path != READY:
+            await _refuse(send, 401, "no token", *found)
+            return
+        if self._running > self._most:
+            await _refuse(send, 503, "busy", f"{self._most} requests are being answered", "Call again in a second")
             return
         body = b""
-        if scope["method"] not in ("GET", "HEAD"):
+        if exchange.method not in ("GET", "HEAD"):
             if headers.get(b"content-type", b"").partition(b";")[0].strip().lower() != b"application/json":
                 await _refuse(send, 415, "not JSON", "the body is not JSON", "Send Content-Type: application/json")
                 return
-            found = await self._read(headers, receive)
-            if found is None:
+            try:
+                async with asyncio.timeout(BODY_SECONDS):
+                    whole = await self._read(headers, receive)
+            except TimeoutError:
+                what = f"the body did not arrive within {BODY_SECONDS:g} s"
+                await _refuse(send, 408, "too slow", what, "Send it at once")
+                return
+            if whole is None:
                 what, remedy = f"the body has more than {self._max_body} bytes", "Send a smaller request"
                 await _refuse(send, 413, "too large", what, remedy)
                 return
-            body = found
+            body = whole
         messages = iter([{"type": "http.request", "body": body, "more_body": False}])
 
         async def replay() -> Any:
             return next(messages, None) or await receive()
 
+        scope.setdefault("state", {})["exchange"] = exchange
         await self._app(scope, replay, send)
-
-    def _refusal(self, scope: Any, headers: dict[bytes, bytes]) -> tuple[int, str, str, str] | None:
-        if self._token:
-            if hmac.compare_digest(_given_token(headers), self._token):
-                return None
-            return 401, "no token", "the token is missing or wrong", "Send Authorization: Bearer <LONGTERM_TOKEN>"
-        host = headers.get(b"host", b"").decode("latin-1")
-        name = host if host.endswith("]") else host.rpartition(":")[0] or host
-        client = scope.get("client")
-        if client is None or not is_loopback(client[0]) or not is_loopback(name):
-            return 401, "no token", "only this machine may call", "Start the server with LONGTERM_TOKEN"
-        return None
 
     async def _read(self, headers: dict[bytes, bytes], receive: Any) -> bytes | None:
         """Return the whole body, or None if it is too large. A length that lies is not believed."""
@@ -119,22 +164,17 @@ class Gate:
         return b"".join(parts)
 
 
-def _given_token(headers: dict[bytes, bytes]) -> bytes:
-    scheme, _, value = headers.get(b"authorization", b"").partition(b" ")
-    if scheme.lower() == b"bearer":
-        return value.strip()
-    if scheme.lower() == b"basic":
-        try:
-            return base64.b64decode(value.strip(), validate=True).partition(b":")[2]
-        except binascii.Error:
-            return b""
-    return b""
-
-
 async def _refuse(send: Any, status: int, code: str, message: str, remedy: str) -> None:
     body = json.dumps({"error": {"code": code, "message": f"{message}. {remedy}.", "remedy": remedy}}).encode()
-    headers = [*_HEADERS, (b"content-length", str(len(body)).encode())]
+    extra = [(b"connection", b"close")]
     if status == 401:
-        headers.append((b"www-authenticate", b'Basic realm="longterm", charset="UTF-8"'))
+        extra.append((b"www-authenticate", b'Basic realm="longterm", charset="UTF-8"'))
+    if status == 503:
+        extra.append((b"retry-after", b"1"))
+    await _answer(send, status, body, extra)
+
+
+async def _answer(send: Any, status: int, body: bytes, extra: list[tuple[bytes, bytes]] = []) -> None:  # noqa: B006
+    headers = [*_HEADERS, (b"content-length", str(len(body)).encode()), *extra]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -10,12 +10,11 @@ Part 0 of the object is the totals. Part ⌊time / step⌋ is what happened in t
 from __future__ import annotations
 
 import json
-import logging
 import math
 import threading
 import time
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable
 from typing import Any
 
 from longterm.errors import DatabaseError
@@ -30,7 +29,6 @@ STEP = 10
 """Seconds of an interval."""
 KEEP = 6 * 3600
 """Seconds that are kept."""
-FLUSH_SECONDS = 1.0
 LIMITS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 """Upper limits of the latency histogram, in seconds; a last bucket has no limit."""
 Counts = Counter[tuple[str, ...]]
@@ -57,19 +55,20 @@ class History(Stored[NoCopy]):
         self._replica = Replica(NoCopy(KIND), {"step": step})
         self._replica.attach(url, OBJECT, "relaxed")
 
-    def add(self, counts: Counts, figures: dict[str, Any]) -> None:
-        """Add counts to the totals and to the present interval, whose figures are replaced."""
+    def add(self, counts: Counts, figures: dict[str, Any] | None = None) -> None:
+        """Add counts to the totals and to the present interval. Figures replace those of the interval."""
         self._replica.run(self._add, counts, figures)
 
-    def _add(self, database: Database, counts: Counts, figures: dict[str, Any]) -> None:
+    def _add(self, database: Database, counts: Counts, figures: dict[str, Any] | None) -> None:
         now = database.now() // 1_000_000 // self.step
         totals = self._part(database, 0)[0] + counts
-        interval = self._part(database, now)[0] + Counter({key: n for key, n in counts.items() if key[0] != "seconds"})
+        before, latest = self._part(database, now)
+        interval = before + Counter({key: n for key, n in counts.items() if key[0] != "seconds"})
         name = self._replica.name
         written = [
             (sql.TOUCH_OBJECT, (time.time(), name)),
             (sql.PUT_PART, (name, 0, _encode(totals, {}))),
-            (sql.PUT_PART, (name, now, _encode(interval, figures))),
+            (sql.PUT_PART, (name, now, _encode(interval, latest if figures is None else figures))),
             (sql.DELETE_OLD_PARTS, (name, 0, now - KEEP // self.step)),
         ]
         database.write_locked(written)
@@ -119,23 +118,29 @@ def _encode(counts: Counts, figures: dict[str, Any]) -> bytes:
 
 
 class HistoryRecorder:
-    """The counts of one worker, which a thread adds to the history.
+    """The counts of one worker, until they are added to the history.
 
     Parameters
     ----------
     history : History
         Where they are added.
-    figures : callable
-        Returns the figures of all objects.
     """
 
-    def __init__(self, history: History, figures: Callable[[], dict[str, Any]]) -> None:
-        self._history, self._figures = history, figures
+    def __init__(self, history: History) -> None:
+        self.history = history
         self._counts: Counts = Counter()
         self._lock = threading.Lock()
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True, name="longterm history")
-        self._written = 0.0
+        self._written = -math.inf
+
+    @property
+    def has_counts(self) -> bool:
+        """Whether there is something to add."""
+        return bool(self._counts)
+
+    @property
+    def is_due(self) -> bool:
+        """Whether an interval has passed since figures were written."""
+        return time.monotonic() - self._written >= self.history.step
 
     def count(self, *labels: str, number: float = 1) -> None:
         """Count something."""
@@ -144,40 +149,20 @@ class HistoryRecorder:
 
     def time(self, call: str, name: str, seconds: float) -> None:
         """Add a latency to its histogram."""
-        place = next((place for place, limit in enumerate(LIMITS) if seconds <= limit), len(LIMITS))
+        place = str(bisect_left(LIMITS, seconds))
         with self._lock:
-            self._counts["seconds", call, name, str(place)] += 1
+            self._counts["seconds", call, name, place] += 1
             self._counts["seconds", call, name, "sum"] += seconds  # type: ignore[assignment]
 
-    def flush(self) -> None:
-        """Add the counts to the history. If that fails they are kept for the next time."""
+    def flush(self, figures: dict[str, Any] | None = None) -> None:
+        """Add the counts to the history, and perhaps figures. If that fails the counts are kept for the next time."""
         with self._lock:
             counts, self._counts = self._counts, Counter()
         try:
-            self._history.add(counts, self._figures())
-            self._written = time.monotonic()
+            self.history.add(counts, figures)
         except BaseException:
             with self._lock:
                 self._counts.update(counts)
             raise
-
-    def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Add what is left and end the thread."""
-        self._stop.set()
-        self._thread.join()
-        self._try_flush()
-
-    def _run(self) -> None:
-        while not self._stop.wait(FLUSH_SECONDS):
-            if self._counts or time.monotonic() - self._written >= self._history.step:
-                self._try_flush()
-
-    def _try_flush(self) -> None:
-        try:
-            self.flush()
-        except DatabaseError as error:
-            logging.getLogger("longterm.server").warning("the history was not written: %s", error)
+        if figures is not None:
+            self._written = time.monotonic()

@@ -32,13 +32,13 @@ _GAUGES = {
 _COUNTERS = {"requests": "Rounds that were opened", "refused": "Requests refused for lack of money"}
 
 
-def exposition(figures: Mapping[str, Mapping[str, Any]], totals: Counts) -> bytes:
+def exposition(figures: Mapping[str, Mapping[str, Any] | None], totals: Counts) -> bytes:
     """Return the text that Prometheus reads.
 
     Parameters
     ----------
     figures : mapping
-        The figures of `metrics()`, by the name of the object.
+        The figures of `metrics()`, by the name of the object; None for an object that does not answer.
     totals : Counts
         The counts of all workers.
 
@@ -54,11 +54,17 @@ def exposition(figures: Mapping[str, Mapping[str, Any]], totals: Counts) -> byte
 class _Collector:
     """The families of metrics, made when they are read."""
 
-    def __init__(self, figures: Mapping[str, Mapping[str, Any]], totals: Counts) -> None:
-        self._figures, self._totals = figures, totals
+    def __init__(self, figures: Mapping[str, Mapping[str, Any] | None], totals: Counts) -> None:
+        self._up = {name: found is not None for name, found in figures.items()}
+        self._figures = {name: found for name, found in figures.items() if found is not None}
+        self._totals = totals
 
     def collect(self) -> Iterator[Any]:
         """Return the families."""
+        up = GaugeMetricFamily("longterm_up", "1 if the database answers for the object", labels=("object",))
+        for name, is_up in self._up.items():
+            up.add_metric((name,), is_up)
+        yield up
         for key, about in _GAUGES.items():
             gauge = GaugeMetricFamily(f"longterm_{key}", about, labels=("object", "part"))
             for name, found in self._figures.items():

@@ -22,10 +22,15 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 
-class Act(Body):
-    """A request to a chooser (`context`) or a router (`prompt`)."""
+class Named(Body):
+    """A body that names an object."""
 
     name: Name
+
+
+class Act(Named):
+    """A request to a chooser (`context`) or a router (`prompt`)."""
+
     context: Numbers = []
     prompt: str | Numbers | None = None
     costs: Table | dict[str, float] | None = Field(default=None, description="Of each action; by name for a router.")
@@ -36,7 +41,7 @@ class Act(Body):
     key: Key = None
 
 
-class Acted(Body):
+class Acted(BaseModel):
     """The answer to a request."""
 
     token: str = Field(description="Give it to /settle or /skip.")
@@ -45,10 +50,9 @@ class Acted(Body):
     prices: list[float] = Field(description="In reward per unit of each budget's money.")
 
 
-class Settle(Body):
+class Settle(Named):
     """The outcome of a choice (`reward`, `cost`) or of a bid (`paid`, `price`, `won`)."""
 
-    name: Name
     token: RoundToken
     reward: float | None = None
     cost: float | Numbers | None = None
@@ -60,17 +64,15 @@ class Settle(Body):
     won: bool | None = None
 
 
-class Round(Body):
+class Round(Named):
     """A round that is given up."""
 
-    name: Name
     token: RoundToken
 
 
-class Ask(Body):
+class Ask(Named):
     """A request to a learner, or to intervals (`prediction`, `groups`)."""
 
-    name: Name
     prediction: float | None = None
     groups: Groups = []
     key: Key = None
@@ -85,10 +87,9 @@ class AskReply(BaseModel):
     upper: float | None = None
 
 
-class Tell(Body):
+class Tell(Named):
     """The feedback of a learner's round, evaluated at its x or as the problem's parameters, or an `outcome`."""
 
-    name: Name
     token: RoundToken
     outcome: float | None = None
     loss_gradient: Numbers | None = None
@@ -99,25 +100,23 @@ class Tell(Body):
     constraint_parameters: Annotated[list[float | Table], Field(max_length=100)] = []
 
 
-class Bid(Body):
+class Bid(Named):
     """A request to a pacer."""
 
-    name: Name
     value: float
     key: Key = None
 
 
-class Offered(Body):
+class Offered(BaseModel):
     """A bid."""
 
     token: str = Field(description="Give it to /settle or /skip.")
     amount: float
 
 
-class HoldRequest(Body):
+class HoldRequest(Named):
     """An amount to hold in an account."""
 
-    name: Name
     account: Text
     amount: int = Field(description="The largest cost, in the ledger's unit.")
     key: Text = Field(description="Names the hold. A repeated call has no effect.")
@@ -125,28 +124,26 @@ class HoldRequest(Body):
     seconds: float | None = Field(default=None, description="The hold expires after this time.")
 
 
-class Held(Body):
+class Held(BaseModel):
     """A hold."""
 
     held: int = Field(description="In the ledger's unit.")
 
 
-class SettleHold(Body):
+class SettleHold(Named):
     """The actual cost of a hold."""
 
-    name: Name
     key: Text
     actual: int
 
 
-class Release(Body):
+class Release(Named):
     """A hold to give back."""
 
-    name: Name
     key: Text
 
 
-class Done(Body):
+class Done(BaseModel):
     """The call took effect."""
 
     done: bool = True

@@ -11,24 +11,27 @@
     prices = {small = 3e-5, large = 1.5e-2}
     per_request = 1e-3
 
-A table ``[kind.name]`` is one object. Its keys are the keyword arguments of the function for that kind below.
+    [tokens.gateway]                       # longterm token gateway prints such a table
+    hashes = ["sha256:…"]
+    spend = ["models", "money/team"]
+
+A table ``[kind.name]`` is one object. The classes below have its keys.
 """
 
 from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from datetime import date, datetime, time
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from longterm.calibration import LiveIntervals
-from longterm.catalogue.entries import Entry
 from longterm.catalogue.lookup import find_learner, find_problem
 from longterm.catalogue.words import parse_words
-from longterm.errors import InputError, did_you_mean
+from longterm.errors import InputError, missing_extra
 from longterm.money import (
     EXP3IX,
     Budget,
@@ -50,8 +53,14 @@ from longterm.money import (
     SharedAccount,
     ThompsonSampling,
 )
-from longterm.money.ledger.accounts import Period
 from longterm.play import LiveLearner
+from longterm.server.service import ServedChooser, ServedRouter, Service
+from longterm.server.tokens import HASH, Caller, KnownToken
+
+try:
+    from longterm.server.tables import Table, at, built, chosen, read_table
+except ImportError as error:
+    raise missing_extra("the server needs FastAPI and uvicorn", "server,metrics") from error
 
 PRIMALS = {one.__name__: one for one in (ThompsonSampling, LinearUCB, EXP3IX, ExponentialWeights)}
 DUALS = {one.__name__: one for one in (EntropicDual, EuclideanDual, HedgeDual, PlannedPrice)}
@@ -62,82 +71,208 @@ DATABASE = "LONGTERM_DATABASE"
 
 
 class Place(NamedTuple):
-    """The database of an object, and its name and durability there."""
+    """The database of an object, its name and durability there, and its table in the file."""
 
     url: str
     options: dict[str, Any]
+    where: str
 
 
-class _ObjectEntry(Entry):
-    """A function of `KINDS`, whose first argument is not in the file."""
-
-    reserved_args = 1
+# --- kinds: the fields of each class are the keys of its table --------------------------------------------------
 
 
-@dataclass(frozen=True)
-class ServedChooser:
-    """A chooser whose actions have names."""
+class AccountTable(Table):
+    """An account of a ledger."""
 
-    chooser: Chooser
-    actions: tuple[str, ...]
-
-    def close(self) -> None:
-        """Close the connection."""
-        self.chooser.close()
-
-
-@dataclass(frozen=True)
-class ServedRouter:
-    """A router of prompts."""
-
-    router: Router
-
-    @property
-    def chooser(self) -> Chooser:
-        """Its chooser."""
-        return self.router.chooser
-
-    @property
-    def actions(self) -> tuple[str, ...]:
-        """The names of the models."""
-        return tuple(self.router.names)
-
-    def close(self) -> None:
-        """Close the connection."""
-        self.router.close()
+    limit: int
+    parent: str | None = None
+    period: Literal["day", "week", "month"] | None = None
+    timezone: str = "UTC"
+    rate: int = 0
+    reserve: int | None = None
 
 
-@dataclass
-class Service:
-    """The objects of a service by name, all in one database.
+class LedgerTable(Table):
+    """A ledger and its accounts; parents come first. `holds` are the settings of calibrated holds."""
 
-    Parameters
-    ----------
-    database : str
-        The file or URL.
-    title : str
-        For the page.
-    objects : dict
-        Learners, choosers, routers, pacers, ledgers and intervals, by name.
-    kinds : dict
-        Their kinds, by name.
-    """
+    accounts: dict[str, AccountTable]
+    unit: str = "unit"
+    holds: dict[str, Any] | None = None
+
+    def open(self, place: Place) -> Ledger:
+        """Open the ledger and add its accounts."""
+        rule: Any = "worst" if self.holds is None else built(f"{place.where}.holds", ExcessHold, self.holds)
+        ledger = at(place.where, Ledger.open, place.url, unit=self.unit, holds=rule, **place.options)
+        try:
+            for name, account in self.accounts.items():
+                at(f"{place.where}.accounts.{name}", ledger.add_account, name=name, **account.model_dump())
+        except BaseException:
+            ledger.close()
+            raise
+        return ledger
+
+
+class RoundsTable(Table):
+    """The keys of objects that have rounds."""
+
+    expire_after: int | None = None
+    max_age: float | None = None
+
+    def limits(self) -> dict[str, Any]:
+        """Return the limits of open rounds as keyword arguments."""
+        names = ("max_in_flight", "expire_after", "max_age")
+        return {name: getattr(self, name) for name in names}
+
+
+class LearnerTable(RoundsTable):
+    """A live learner; problem and learner are texts as on the command line of `longterm run`."""
+
+    problem: str
+    learner: str
+    horizon: int = 100_000
+    max_in_flight: int = 1024
+    expire_after: int | None = 1000
+
+    def open(self, place: Place) -> LiveLearner:
+        """Open the learner."""
+        (asked, given), (named, own) = parse_words(self.problem, "problem"), parse_words(self.learner, "learner")
+        entry, kind = find_problem(asked, "problem.name"), find_learner(named)
+        entry.check(given, "problem")
+        kind.check(own, f"learner.{named}")
+        problem = entry.build(**given)
+        stated = getattr(problem, "problem", problem)
+        rule = kind.learner(stated, self.horizon, own)
+        return LiveLearner.open(place.url, rule, stated, **self.limits(), **place.options)
+
+
+class ChooserTable(RoundsTable):
+    """A chooser. A budget with per_request is a Ceiling, another one a Budget."""
+
+    actions: list[Any]
+    budgets: list[dict[str, Any]]
+    features: int = 1
+    horizon: int | None = None
+    primal: dict[str, Any] = {"kind": "ThompsonSampling"}
+    dual: dict[str, Any] = {"kind": "EuclideanDual"}
+    stop: bool = True
+    replan: bool = False
+    seed: int = 0
+    max_in_flight: int = 100_000
+    account: dict[str, Any] | None = None
+
+    def open(self, place: Place) -> ServedChooser:
+        """Open the chooser."""
+        names, where = _require_names("actions", self.actions), place.where
+        if not self.budgets:
+            raise InputError("budgets", "is empty", "Write budgets = [{limit = 100.0, largest = 2.0}]")
+        money = [
+            built(f"{where}.budgets[{index}]", Ceiling if "per_request" in one else Budget, one)
+            for index, one in enumerate(self.budgets)
+        ]
+        primal = chosen(f"{where}.primal", self.primal, PRIMALS, actions=len(names), features=self.features)
+        dual = chosen(f"{where}.dual", self.dual, DUALS)
+        rule = PrimalDual(primal, dual, money, self.horizon, stop=self.stop, replan=self.replan)
+        options: dict[str, Any] = {"seed": self.seed, "account": _shared(self.account, where), "names": names}
+        return ServedChooser(Chooser.open(place.url, rule, **options, **self.limits(), **place.options), names)
+
+
+class RouterTable(RoundsTable):
+    """A router of prompts; without `features`, prompts are texts."""
+
+    prices: dict[str, float]
+    per_request: float | None = None
+    least_quality: float | None = None
+    features: int | None = None
+    credit: float = 0.0
+    largest: dict[str, float] | None = None
+    seed: int = 0
+    max_in_flight: int = 100_000
+    account: dict[str, Any] | None = None
+
+    def open(self, place: Place) -> ServedRouter:
+        """Open the router."""
+        given = self.model_dump(include={"per_request", "least_quality", "features", "credit", "largest", "seed"})
+        given |= self.limits() | {"account": _shared(self.account, place.where)}
+        return ServedRouter(Router.for_models(self.prices, **given, url=place.url, **place.options))
+
+
+class PacerTable(Table):
+    """A pacer."""
+
+    rule: dict[str, Any]
+    account: dict[str, Any] | None = None
+
+    def open(self, place: Place) -> LivePacer:
+        """Open the pacer."""
+        rule = chosen(f"{place.where}.rule", self.rule, PACERS)
+        return LivePacer.open(place.url, rule, account=_shared(self.account, place.where), **place.options)
+
+
+class IntervalsTable(Table):
+    """Prediction intervals."""
+
+    confidence_level: float = 0.9
+    groups: list[Any] = []
+    symmetric: bool = True
+
+    def open(self, place: Place) -> LiveIntervals:
+        """Open the intervals."""
+        names = _require_names("groups", self.groups) if self.groups else ()
+        given: dict[str, Any] = {"groups": names, "symmetric": self.symmetric}
+        return LiveIntervals.open(place.url, self.confidence_level, **given, **place.options)
+
+
+KINDS: dict[str, type[Any]] = {
+    "ledger": LedgerTable,
+    "learner": LearnerTable,
+    "chooser": ChooserTable,
+    "router": RouterTable,
+    "pacer": PacerTable,
+    "intervals": IntervalsTable,
+}
+"""Ledgers come first: other objects may use their accounts."""
+
+
+# --- the file ---------------------------------------------------------------------------------------------------
+
+
+class TokenTable(Table):
+    """A token: hashes of the secrets that are valid, an expiry, and what its holders may do."""
+
+    hashes: list[str]
+    expires: datetime | date | None = None
+    spend: list[str] = []
+    read: bool = False
+    admin: bool = False
+
+    def known(self, name: str, where: str) -> KnownToken:
+        """Return the token."""
+        for digest in self.hashes:
+            digits = digest.removeprefix(HASH)
+            if digest == digits or len(digits) != 64 or set(digits) - set("0123456789abcdef"):
+                raise InputError(
+                    f"{where}.hashes", f"{digest!r:.20} is not a hash", f"longterm token {name} prints one"
+                )
+        if not self.hashes:
+            raise InputError(f"{where}.hashes", "is empty", f"longterm token {name} prints one")
+        spend = None if self.admin and not self.spend else frozenset(self.spend)
+        caller = Caller(name, spend, self.read or self.admin, self.admin)
+        return KnownToken(caller, tuple(self.hashes), float("inf") if self.expires is None else _moment(self.expires))
+
+
+class ServiceTable(Table):
+    """The top level of the file."""
 
     database: str
+    durability: Literal["commit", "relaxed"] = "commit"
     title: str = "longterm"
-    objects: dict[str, Any] = field(default_factory=dict)
-    kinds: dict[str, str] = field(default_factory=dict)
-
-    def close(self) -> None:
-        """Close all connections."""
-        for one in self.objects.values():
-            one.close()
-
-    def metrics(self, name: str) -> dict[str, Any]:
-        """Return the figures of one object."""
-        one = self.objects[name]
-        found: dict[str, Any] = getattr(one, "chooser", one).metrics()
-        return found
+    tokens: dict[str, dict[str, Any]] = {}
+    learner: dict[str, Any] = {}
+    chooser: dict[str, Any] = {}
+    router: dict[str, Any] = {}
+    pacer: dict[str, Any] = {}
+    ledger: dict[str, Any] = {}
+    intervals: dict[str, Any] = {}
 
 
 def read_service(path: str | PathLike[str]) -> Service:
@@ -188,21 +323,20 @@ def read_service(path: str | PathLike[str]) -> Service:
 
 def open_service(table: Mapping[str, Any], folder: Path) -> Service:
     """Open the objects of a table. A relative path of its database is in `folder`."""
-    Entry("a service", _service).check(table, "service")
-    database = os.environ.get(DATABASE) or str(table["database"])
-    durability = table.get("durability", "commit")
+    settings = read_table(ServiceTable, table, "service")
+    database = os.environ.get(DATABASE) or settings.database
     if not database.startswith(("postgresql://", "postgres://")):
         database = os.fspath(folder / database)
-    service = Service(database, str(table.get("title", "longterm")))
+    service = Service(database, settings.title)
     try:
-        for kind, build in KINDS.items():
-            for name, given in table.get(kind, {}).items():
+        for kind, shape in KINDS.items():
+            for name, given in getattr(settings, kind).items():
                 where = f"{kind}.{name}"
-                _require_name(service, where, name, given)
-                _ObjectEntry(where, build).check(given, where)
-                place = Place(database, {"name": name, "durability": durability})
-                service.objects[name] = _within(where, build, place, **given)
+                _require_name(service, where, name)
+                place = Place(database, {"name": name, "durability": settings.durability}, where)
+                service.objects[name] = at(where, read_table(shape, given, where).open, place)
                 service.kinds[name] = kind
+        service.tokens = _known_tokens(settings.tokens, service)
     except BaseException:
         service.close()
         raise
@@ -211,24 +345,28 @@ def open_service(table: Mapping[str, Any], folder: Path) -> Service:
     return service
 
 
-def _service(
-    *,
-    database: str,
-    durability: Literal["commit", "relaxed"] = "commit",
-    title: str = "longterm",
-    learner: dict[str, Any] = {},  # noqa: B006 - read, never changed
-    chooser: dict[str, Any] = {},  # noqa: B006
-    router: dict[str, Any] = {},  # noqa: B006
-    pacer: dict[str, Any] = {},  # noqa: B006
-    ledger: dict[str, Any] = {},  # noqa: B006
-    intervals: dict[str, Any] = {},  # noqa: B006
-) -> None:
-    """Declare the top level of the file."""
+def _known_tokens(tables: Mapping[str, Any], service: Service) -> tuple[KnownToken, ...]:
+    """Return the tokens of the file. Raise an InputError if one names an object or account that does not exist."""
+    found = []
+    for name, given in tables.items():
+        where = f"tokens.{name}"
+        table = read_table(TokenTable, given, where)
+        for place in table.spend:
+            object_name, slash, account = place.partition("/")
+            one = service.objects.get(object_name)
+            if one is None or (slash and account not in getattr(one, "accounts", ())):
+                what = f"{place!r} is not an object or an account of this file"
+                raise InputError(f"{where}.spend", what, f"Choose from {list(service.objects)}, or ledger/account")
+        found.append(table.known(name, where))
+    return tuple(found)
 
 
-def _require_name(service: Service, where: str, name: str, given: Any) -> None:
-    if not isinstance(given, dict):
-        raise InputError(where, f"{given!r:.60} is not a table", f"Write [{where}] with keys below it")
+def _moment(expires: date) -> float:
+    """Return a date or a date with a time in seconds since 1970; a time without a zone is local."""
+    return (expires if isinstance(expires, datetime) else datetime.combine(expires, time())).timestamp()
+
+
+def _require_name(service: Service, where: str, name: str) -> None:
     if not name.isprintable() or not 0 < len(name) <= LONGEST_NAME:
         raise InputError(where, "is not a name", f"Give 1 to {LONGEST_NAME} printable characters")
     if name in service.objects:
@@ -236,185 +374,10 @@ def _require_name(service: Service, where: str, name: str, given: Any) -> None:
         raise InputError(where, what, "Give each object its own name: all are in one database")
 
 
-def _within(where: str, build: Callable[..., Any], *place: Place, **given: Any) -> Any:
-    """Call a function. Its errors name the table that the argument is in."""
-    try:
-        return build(*place, **given)
-    except InputError as error:
-        argument = error.argument if error.argument.startswith(where) else f"{where}.{error.argument}"
-        raise InputError(argument, error.what, error.remedy) from error
-
-
-def _slot(where: str, given: Mapping[str, Any], known: Mapping[str, Any], **fixed: Any) -> Any:
-    """Build the object whose class a table names under `kind`; its other keys are the arguments."""
-    kind: Any = given.get("kind")
-    if kind not in known:
-        what = f"{kind!r} is not known{did_you_mean(kind, known)}" if "kind" in given else "is missing"
-        raise InputError(f"{where}.kind", what, f"Choose from {sorted(known)}")
-    fields = known[kind].__dataclass_fields__
-    arguments = {key: value for key, value in given.items() if key != "kind"}
-    arguments |= {key: value for key, value in fixed.items() if key in fields}
-    Entry(kind, known[kind]).check(arguments, where)
-    return _within(where, known[kind], **arguments)
-
-
-# --- kinds: the keyword arguments of each function are the keys of its table -----------------------------------
-
-
-def _learner(
-    place: Place,
-    *,
-    problem: str,
-    learner: str,
-    horizon: int = 100_000,
-    max_in_flight: int = 1024,
-    expire_after: int = 1000,
-    max_age: float | None = None,
-) -> LiveLearner:
-    """Open a live learner; problem and learner are texts as on the command line of `longterm run`."""
-    (asked, given), (chosen, own) = parse_words(problem, "problem"), parse_words(learner, "learner")
-    entry, kind = find_problem(asked, "problem.name"), find_learner(chosen)
-    entry.check(given, "problem")
-    kind.check(own, f"learner.{chosen}")
-    built = entry.build(**given)
-    stated = getattr(built, "problem", built)
-    rule = kind.learner(stated, horizon, own)
-    limits: dict[str, Any] = {"max_in_flight": max_in_flight, "expire_after": expire_after, "max_age": max_age}
-    return LiveLearner.open(place.url, rule, stated, **limits, **place.options)
-
-
-def _chooser(
-    place: Place,
-    *,
-    actions: list[str],
-    budgets: list[dict[str, Any]],
-    features: int = 1,
-    horizon: int | None = None,
-    primal: dict[str, Any] = {"kind": "ThompsonSampling"},  # noqa: B006 - read, never changed
-    dual: dict[str, Any] = {"kind": "EuclideanDual"},  # noqa: B006
-    stop: bool = True,
-    replan: bool = False,
-    seed: int = 0,
-    max_in_flight: int = 100_000,
-    expire_after: int | None = None,
-    max_age: float | None = None,
-    account: dict[str, Any] | None = None,
-) -> ServedChooser:
-    """Open a chooser. A budget with per_request is a Ceiling, another one a Budget."""
-    names = _require_names("actions", actions)
-    if not budgets or not all(isinstance(one, dict) for one in budgets):
-        raise InputError("budgets", "is not a list of tables", "Write budgets = [{limit = 100.0, largest = 2.0}]")
-    money = []
-    for index, one in enumerate(budgets):
-        kind, where = Ceiling if "per_request" in one else Budget, f"budgets[{index}]"
-        Entry(kind.__name__, kind).check(one, where)
-        money.append(_within(where, kind, **one))
-    fixed: dict[str, Any] = {"actions": len(names), "features": features}
-    rule = PrimalDual(
-        _slot("primal", primal, PRIMALS, **fixed), _slot("dual", dual, DUALS), money, horizon, stop=stop, replan=replan
-    )
-    limits: dict[str, Any] = {"max_in_flight": max_in_flight, "expire_after": expire_after, "max_age": max_age}
-    options: dict[str, Any] = {"seed": seed, "account": _shared(account), "names": names}
-    chooser = Chooser.open(place.url, rule, **options, **limits, **place.options)
-    return ServedChooser(chooser, names)
-
-
-def _router(
-    place: Place,
-    *,
-    prices: dict[str, Any],
-    per_request: float | None = None,
-    least_quality: float | None = None,
-    features: int | None = None,
-    credit: float = 0.0,
-    largest: dict[str, Any] | None = None,
-    seed: int = 0,
-    max_in_flight: int = 100_000,
-    expire_after: int | None = None,
-    max_age: float | None = None,
-    account: dict[str, Any] | None = None,
-) -> ServedRouter:
-    """Open a router of prompts; without `features`, prompts are texts."""
-    given: dict[str, Any] = {
-        "per_request": per_request,
-        "least_quality": least_quality,
-        "features": features,
-        "credit": credit,
-    }
-    limits: dict[str, Any] = {"max_in_flight": max_in_flight, "expire_after": expire_after, "max_age": max_age}
-    options: dict[str, Any] = {"largest": largest, "seed": seed, "account": _shared(account)}
-    return ServedRouter(Router.for_models(prices, **given, **options, **limits, url=place.url, **place.options))
-
-
-def _pacer(place: Place, *, rule: dict[str, Any], account: dict[str, Any] | None = None) -> LivePacer:
-    """Open a pacer."""
-    return LivePacer.open(place.url, _slot("rule", rule, PACERS), account=_shared(account), **place.options)
-
-
-def _shared(account: Mapping[str, Any] | None) -> SharedAccount | None:
+def _shared(account: Mapping[str, Any] | None, where: str) -> SharedAccount | None:
     """Return the account of a ledger that an object takes its money from."""
-    if account is None:
-        return None
-    Entry("account", SharedAccount).check(account, "account")
-    found: SharedAccount = _within("account", SharedAccount, **account)
+    found: SharedAccount | None = None if account is None else built(f"{where}.account", SharedAccount, account)
     return found
-
-
-def _ledger(
-    place: Place, *, accounts: dict[str, Any], unit: str = "unit", holds: dict[str, Any] | None = None
-) -> Ledger:
-    """Open a ledger and add its accounts; parents come first. `holds` are the settings of calibrated holds."""
-    rule: Any = "worst"
-    if holds is not None:
-        Entry("holds", ExcessHold).check(holds, "holds")
-        rule = _within("holds", ExcessHold, **holds)
-    ledger = Ledger.open(place.url, unit=unit, holds=rule, **place.options)
-    try:
-        for name, given in accounts.items():
-            where = f"accounts.{name}"
-            if not isinstance(given, dict):
-                raise InputError(where, f"{given!r:.60} is not a table", f"Write {where} = {{limit = 1000}}")
-            Entry("an account", _account).check(given, where)
-            _within(where, ledger.add_account, name=name, **given)
-    except BaseException:
-        ledger.close()
-        raise
-    return ledger
-
-
-def _account(
-    *,
-    limit: int,
-    parent: str | None = None,
-    period: Period | None = None,
-    timezone: str = "UTC",
-    rate: int = 0,
-    reserve: int | None = None,
-) -> None:
-    """Declare the keys of an account."""
-
-
-def _intervals(
-    place: Place,
-    *,
-    confidence_level: float = 0.9,
-    groups: list[str] = [],  # noqa: B006 - read, never changed
-    symmetric: bool = True,
-) -> LiveIntervals:
-    """Open prediction intervals."""
-    names = _require_names("groups", groups) if groups else ()
-    return LiveIntervals.open(place.url, confidence_level, groups=names, symmetric=symmetric, **place.options)
-
-
-KINDS: dict[str, Callable[..., Any]] = {
-    "ledger": _ledger,
-    "learner": _learner,
-    "chooser": _chooser,
-    "router": _router,
-    "pacer": _pacer,
-    "intervals": _intervals,
-}
-"""Ledgers come first: other objects may use their accounts."""
 
 
 def _require_names(where: str, names: list[Any]) -> tuple[str, ...]:

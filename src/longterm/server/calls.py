@@ -1,0 +1,208 @@
+"""The table of calls: the path of each, its bodies, the objects that it is for, and the function that does it.
+
+Every function below takes the object and the body of the request, and returns the body of the answer. It runs in the
+object's thread.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from longterm.calibration import LiveIntervals
+from longterm.errors import InputError, LongtermError, did_you_mean
+from longterm.learners import Feedback
+from longterm.money import Ledger, LivePacer
+from longterm.play import LiveLearner
+from longterm.server import requests as bodies
+from longterm.server.service import ServedChooser, ServedRouter
+
+_LATER = "Wait for open choices to be settled, or raise the limit with longterm state set"
+
+
+class RefusedError(LongtermError):
+    """A chooser can afford no action."""
+
+
+class Call(NamedTuple):
+    """A call.
+
+    Parameters
+    ----------
+    path : str
+        Its path, without the slash.
+    body, answer : type
+        Of the request and the answer.
+    kinds : tuple of type
+        The objects that it is for.
+    work : callable
+        From the object and the body to the answer.
+    account : callable, optional
+        From the object and the body to the account of a ledger whose money is concerned.
+    """
+
+    path: str
+    body: type[bodies.Named]
+    answer: type
+    kinds: tuple[type, ...]
+    work: Callable[[Any, Any], Any]
+    account: Callable[[Any, Any], str] | None = None
+
+
+# --- choosers and routers ---------------------------------------------------------------------------------------
+
+
+def act(found: ServedChooser | ServedRouter, body: bodies.Act) -> bodies.Acted:
+    """Answer a request: the action of a chooser, or the model of a router. 402: nothing is affordable."""
+    choice = _route(found, body) if isinstance(found, ServedRouter) else _choose(found, body)
+    if choice.action is None:
+        raise RefusedError(f"no allowed action of {body.name!r} is affordable. {_LATER}.")
+    action, prices = found.actions[choice.action], choice.prices.tolist()
+    return bodies.Acted(token=str(choice), action=action, probability=choice.probability, prices=prices)
+
+
+def _choose(found: ServedChooser, body: bodies.Act) -> Any:
+    if body.prompt is not None:
+        raise InputError("prompt", "is for a router", "Give context= to a chooser")
+    for name in ("costs", "bounds"):
+        if isinstance(getattr(body, name), dict):
+            raise InputError(name, "are by name", f"Give a list in the order of {list(found.actions)}")
+    allowed = None
+    if body.allowed is not None:
+        _require_actions(found.actions, body.allowed)
+        allowed = [action in body.allowed for action in found.actions]
+    return found.chooser.act(body.context, body.costs, body.bounds, allowed=allowed, key=body.key)  # type: ignore[arg-type]
+
+
+def _route(found: ServedRouter, body: bodies.Act) -> Any:
+    if body.prompt is None:
+        raise InputError("prompt", "is missing", "Give the text that is routed")
+    costs: dict[str, dict[str, float] | None] = {}
+    for name in ("costs", "bounds"):
+        given = getattr(body, name)
+        if given is not None and not isinstance(given, dict):
+            raise InputError(name, "are a list", f"Give numbers by name, of {list(found.actions)}")
+        _require_actions(found.actions, given or ())
+        costs[name] = given
+    return found.router.route(body.prompt, models=body.allowed, key=body.key, **costs).choice
+
+
+def _require_actions(known: tuple[str, ...], given: Any) -> None:
+    for name in given:
+        if name not in known:
+            raise InputError(
+                "action", f"{name!r} is not known{did_you_mean(name, known)}", f"Choose from {list(known)}"
+            )
+
+
+def settle(found: ServedChooser | ServedRouter | LivePacer, body: bodies.Settle) -> bodies.Done:
+    """Report the outcome of a choice or a bid. Each part counts once."""
+    if isinstance(found, LivePacer):
+        if body.paid is None:
+            raise InputError("paid", "is missing", "Give the payment: 0 if the auction was lost")
+        found.settle(body.token, body.paid, price=body.price, won=body.won)
+    else:
+        follows = body.cost_follows or (isinstance(found, ServedRouter) and body.cost is None)
+        costs: dict[str, Any] = {"rewards": body.rewards, "costs": body.costs, "cost_follows": follows}
+        found.chooser.settle(body.token, body.reward, body.cost, **costs)
+    return bodies.Done()
+
+
+def skip(found: Any, body: bodies.Round) -> bodies.Done:
+    """Give up a round. The money held for a choice counts as spent; that of a bid is free again."""
+    getattr(found, "chooser", found).skip(body.token)
+    return bodies.Done()
+
+
+# --- learners and intervals -------------------------------------------------------------------------------------
+
+
+def ask(found: LiveLearner | LiveIntervals, body: bodies.Ask) -> bodies.AskReply:
+    """Open a round of a learner or of intervals."""
+    if isinstance(found, LiveLearner):
+        token = found.ask(body.key)
+        return bodies.AskReply(token=str(token), x=np.asarray(token.x).tolist())
+    if body.prediction is None:
+        raise InputError("prediction", "is missing", "Give the forecast that the interval surrounds")
+    interval = found.ask(body.prediction, body.groups, body.key)
+    lower, upper = (value if math.isfinite(value) else None for value in (interval.lower, interval.upper))
+    return bodies.AskReply(token=str(interval), lower=lower, upper=upper)
+
+
+def tell(found: LiveLearner | LiveIntervals, body: bodies.Tell) -> bodies.Done:
+    """Give the feedback of a learner's round, or the outcome of an interval."""
+    if isinstance(found, LiveLearner):
+        found.tell(body.token, **_feedback(body))
+    elif body.outcome is None:
+        raise InputError("outcome", "is missing", "Give the observed value, or skip the round")
+    else:
+        found.tell(body.token, body.outcome)
+    return bodies.Done()
+
+
+def _feedback(body: bodies.Tell) -> dict[str, Any]:
+    """Return the arguments of a learner's tell."""
+    if body.loss_gradient is None:
+        parameters = None if body.loss_parameters is None else [np.asarray(one) for one in body.loss_parameters]
+        others = [np.asarray(one) for one in body.constraint_parameters]
+        return {"loss_parameters": parameters, "constraint_parameters": others}
+    for name in ("constraint", "constraint_gradient"):
+        if getattr(body, name) is None:
+            raise InputError(name, "is missing", "Give it with loss_gradient, evaluated at the round's x")
+    names = ("loss_gradient", "constraint", "constraint_gradient", "loss")
+    given: dict[str, Any] = {name: np.asarray(getattr(body, name)) for name in names if getattr(body, name) is not None}
+    return {"feedback": Feedback(**given)}
+
+
+# --- pacers and ledgers -----------------------------------------------------------------------------------------
+
+
+def bid(found: LivePacer, body: bodies.Bid) -> bodies.Offered:
+    """Bid for a request. The amount is 0 if no money is left."""
+    offered = found.bid(body.value, body.key)
+    return bodies.Offered(token=str(offered), amount=offered.amount)
+
+
+def hold(found: Ledger, body: bodies.HoldRequest) -> bodies.Held:
+    """Hold an amount in an account. 402: it is not available."""
+    held = found.hold(body.account, body.amount, body.key, group=body.group, seconds=body.seconds)
+    return bodies.Held(held=held)
+
+
+def settle_hold(found: Ledger, body: bodies.SettleHold) -> bodies.Done:
+    """Replace a hold by the actual cost."""
+    found.settle(body.key, body.actual)
+    return bodies.Done()
+
+
+def release(found: Ledger, body: bodies.Release) -> bodies.Done:
+    """Give back a hold."""
+    found.release(body.key)
+    return bodies.Done()
+
+
+def _named_account(found: Ledger, body: bodies.HoldRequest) -> str:
+    return body.account
+
+
+def _held_account(found: Ledger, body: bodies.SettleHold | bodies.Release) -> str:
+    return found.account_of(body.key)
+
+
+_CHOOSERS = (ServedChooser, ServedRouter)
+_LEARNERS = (LiveLearner, LiveIntervals)
+CALLS = (
+    Call("act", bodies.Act, bodies.Acted, _CHOOSERS, act),
+    Call("settle", bodies.Settle, bodies.Done, (*_CHOOSERS, LivePacer), settle),
+    Call("skip", bodies.Round, bodies.Done, (*_CHOOSERS, LivePacer, *_LEARNERS), skip),
+    Call("ask", bodies.Ask, bodies.AskReply, _LEARNERS, ask),
+    Call("tell", bodies.Tell, bodies.Done, _LEARNERS, tell),
+    Call("bid", bodies.Bid, bodies.Offered, (LivePacer,), bid),
+    Call("hold", bodies.HoldRequest, bodies.Held, (Ledger,), hold, _named_account),
+    Call("settle-hold", bodies.SettleHold, bodies.Done, (Ledger,), settle_hold, _held_account),
+    Call("release", bodies.Release, bodies.Done, (Ledger,), release, _held_account),
+)
+"""All POST paths that callers with permission to spend may use."""

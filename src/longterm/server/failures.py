@@ -1,0 +1,86 @@
+"""Errors as answers of HTTP: a status, a short code for programs, a message and a remedy for people."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from longterm.errors import (
+    AlreadyToldError,
+    DatabaseError,
+    ExpiredTokenError,
+    InputError,
+    LongtermError,
+    OutOfBudgetError,
+    SkippedTokenError,
+    TokenError,
+    WindowFullError,
+)
+from longterm.server.calls import RefusedError
+from longterm.server.lanes import BusyError
+from longterm.server.tokens import ForbiddenError
+
+
+class UnknownObjectError(LongtermError):
+    """The service has no object with this name."""
+
+
+_STATUSES: tuple[tuple[type[LongtermError], int, str], ...] = (
+    (UnknownObjectError, 404, "unknown object"),
+    (ForbiddenError, 403, "forbidden"),
+    (RefusedError, 402, "out of budget"),
+    (OutOfBudgetError, 402, "out of budget"),
+    (AlreadyToldError, 409, "already settled"),
+    (SkippedTokenError, 409, "skipped"),
+    (ExpiredTokenError, 409, "expired"),
+    (TokenError, 409, "unknown token"),
+    (WindowFullError, 429, "too many open rounds"),
+    (InputError, 400, "bad argument"),
+    (BusyError, 503, "busy"),
+    (DatabaseError, 503, "database"),
+)
+
+
+def status_of(error: LongtermError) -> tuple[int, str]:
+    """Return the status and the code of an error."""
+    return next(((status, code) for kind, status, code in _STATUSES if isinstance(error, kind)), (500, "error"))
+
+
+def add_errors(app: FastAPI) -> None:
+    """Answer every exception with JSON."""
+
+    @app.exception_handler(LongtermError)
+    async def _answer(request: Request, error: LongtermError) -> JSONResponse:
+        status, code = status_of(error)
+        body: dict[str, Any] = {"code": code, "message": str(error)}
+        if isinstance(error, DatabaseError):  # its message names the host, the user or the path
+            logging.getLogger("longterm.server").error("%s", error)
+            remedy = "Call again with the same key; the server's log has the whole message"
+            body |= {"message": f"the database cannot be used ({error.reason}). {remedy}.", "remedy": remedy}
+        else:
+            body |= {key: str(getattr(error, key)) for key in ("argument", "remedy") if hasattr(error, key)}
+        headers = {"Retry-After": "1"} if status in (429, 503) else None
+        return JSONResponse({"error": body}, status, headers)
+
+    @app.exception_handler(RequestValidationError)
+    async def _invalid(request: Request, error: RequestValidationError) -> JSONResponse:
+        first = error.errors()[0]
+        argument = ".".join(str(part) for part in first["loc"] if part != "body") or "body"
+        remedy = "Correct it; /openapi.json has the fields of every call"
+        body = {"code": "bad argument", "argument": argument, "remedy": remedy}
+        return JSONResponse({"error": body | {"message": f"{argument}: {first['msg']}. {remedy}."}}, 400)
+
+    @app.exception_handler(HTTPException)
+    async def _refused(request: Request, error: HTTPException) -> JSONResponse:
+        body = {"code": "bad argument" if error.status_code == 400 else "no such call", "message": str(error.detail)}
+        return JSONResponse({"error": body}, error.status_code)
+
+    @app.exception_handler(Exception)
+    async def _failed(request: Request, error: Exception) -> JSONResponse:  # uvicorn logs the traceback
+        message = "this is a fault of the server; its log has the traceback"
+        return JSONResponse({"error": {"code": "error", "message": message}}, 500)

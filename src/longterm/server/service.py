@@ -1,0 +1,79 @@
+"""The objects of a service, and the names of their actions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from longterm.money import Chooser, Router
+from longterm.server.tokens import KnownToken
+from longterm.storage.replica import Metrics
+
+
+@dataclass(frozen=True)
+class ServedChooser:
+    """A chooser whose actions have names."""
+
+    chooser: Chooser
+    actions: tuple[str, ...]
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.chooser.close()
+
+
+@dataclass(frozen=True)
+class ServedRouter:
+    """A router of prompts."""
+
+    router: Router
+
+    @property
+    def chooser(self) -> Chooser:
+        """Its chooser."""
+        return self.router.chooser
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """The names of the models."""
+        return tuple(self.router.names)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.router.close()
+
+
+@dataclass
+class Service:
+    """The objects of a service by name, all in one database.
+
+    Parameters
+    ----------
+    database : str
+        The file or URL.
+    title : str
+        For the page.
+    objects : dict
+        Learners, choosers, routers, pacers, ledgers and intervals, by name.
+    kinds : dict
+        Their kinds, by name.
+    tokens : tuple of KnownToken
+        Who may call.
+    """
+
+    database: str
+    title: str = "longterm"
+    objects: dict[str, Any] = field(default_factory=dict)
+    kinds: dict[str, str] = field(default_factory=dict)
+    tokens: tuple[KnownToken, ...] = ()
+
+    def close(self) -> None:
+        """Close all connections."""
+        for one in self.objects.values():
+            one.close()
+
+    def metrics(self, name: str) -> Metrics:
+        """Return the figures of one object."""
+        one = self.objects[name]
+        found: Metrics = getattr(one, "chooser", one).metrics()
+        return found

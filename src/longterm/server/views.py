@@ -1,0 +1,177 @@
+"""The GET paths: readiness, figures as JSON and for Prometheus, the history, and the page."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.responses import JSONResponse, Response
+
+from longterm.errors import InputError, LongtermError
+from longterm.money import Ledger
+from longterm.server import requests as bodies
+from longterm.server.gate import HEALTH, READY, Exchange
+from longterm.server.history import KEEP, HistoryRecorder, thinned
+from longterm.server.lanes import BusyError, Lane
+from longterm.server.service import Service
+from longterm.storage.replica import Metrics
+
+READ_SECONDS = 2.0
+"""An object that does not answer within this time has no figures, and is not ready."""
+MOST_POINTS = 240
+"""The intervals that the page draws."""
+_PAGE = {"": "text/html", "page.css": "text/css", "page.js": "text/javascript"}
+_SAFE = {
+    "Content-Security-Policy": "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-cache",
+}
+
+
+class Views:
+    """What can be read from a service.
+
+    Parameters
+    ----------
+    service : Service
+        The objects.
+    lanes : mapping of str to Lane
+        The thread of each.
+    history_lane : Lane
+        The thread of the history.
+    recorder : HistoryRecorder
+        The counts of this worker.
+    """
+
+    def __init__(
+        self, service: Service, lanes: Mapping[str, Lane], history_lane: Lane, recorder: HistoryRecorder
+    ) -> None:
+        self._service, self._lanes = service, lanes
+        self._history_lane, self._recorder, self._history = history_lane, recorder, recorder.history
+
+    async def figures(self) -> dict[str, Metrics | LongtermError]:
+        """Return the figures of every object, or the error of one that does not answer."""
+        names = list(self._service.objects)
+        found = await asyncio.gather(*map(self._figures_of, names))
+        return dict(zip(names, found, strict=True))
+
+    async def _figures_of(self, name: str) -> Metrics | LongtermError:
+        try:
+            return await self._lanes[name].run(self._service.metrics, name, seconds=READ_SECONDS)
+        except LongtermError as error:
+            return error
+
+    async def flush(self, *, with_figures: bool) -> None:
+        """Add the counts of this worker, and perhaps the present figures, to the history."""
+        figures = None
+        if with_figures:
+            found = await self.figures()
+            figures = {name: _finite(one) for name, one in found.items() if not isinstance(one, LongtermError)}
+        await self._history_lane.run(self._recorder.flush, figures)
+
+    def add_to(self, app: FastAPI) -> None:
+        """Add the GET paths."""
+
+        @app.get(HEALTH)
+        async def health() -> bodies.Done:
+            """Say that the server runs. It answers whatever the database does."""
+            return bodies.Done()  # the gate answers before it is called; this documents it
+
+        @app.get(READY)
+        async def ready(request: Request) -> JSONResponse:
+            """Say whether the database answers for every object; by object for callers that may read. 503: not."""
+            found = await self.figures()
+            states = {name: _readiness(one) for name, one in found.items()}
+            is_ready = all(state == "ready" for state in states.values())
+            caller = _exchange(request).caller
+            objects = {"objects": states} if caller is not None and caller.read else {}
+            return JSONResponse({"ready": is_ready, **objects}, 200 if is_ready else 503)
+
+        @app.get("/status")
+        async def status(request: Request) -> dict[str, Any]:
+            """Return the kind and the present figures of every object."""
+            _require_read(request)
+            found, kinds = await self.figures(), self._service.kinds
+            return {
+                name: {"kind": kinds[name], **({"unavailable": _readiness(one)} if _failed(one) else _finite(one))}
+                for name, one in found.items()
+            }
+
+        @app.get("/history")
+        async def read_history(request: Request, seconds: float = 3600) -> dict[str, Any]:
+            """Return the figures and counts of the last seconds, for the page."""
+            _require_read(request)
+            if not 0 < seconds <= KEEP:
+                raise InputError("seconds", f"is {seconds}", f"Give at most {KEEP}")
+            await self.flush(with_figures=True)
+            found = await self._history_lane.run(self._history.since, seconds)
+            intervals = [
+                {"time": moment, "figures": figures, "counts": [[*labels, n] for labels, n in counts.items()]}
+                for moment, counts, figures in thinned(found, MOST_POINTS)
+            ]
+            return {**self._facts(), "now": time.time(), "intervals": intervals}
+
+        @app.get("/metrics", response_class=Response)
+        async def metrics(request: Request) -> Response:
+            """Return the figures for Prometheus: money from the objects, counts of all workers from the database."""
+            from longterm.server.prometheus import CONTENT_TYPE, exposition
+
+            _require_read(request)
+            await self.flush(with_figures=False)
+            found = await self.figures()
+            totals = await self._history_lane.run(self._history.totals)
+            figures = {name: None if isinstance(one, LongtermError) else one for name, one in found.items()}
+            return Response(exposition(figures, totals), media_type=CONTENT_TYPE)
+
+        def page(name: str, kind: str) -> None:
+            content = (files("longterm.server") / (name or "page.html")).read_bytes()
+
+            @app.get(f"/{name}", include_in_schema=False)
+            async def read(request: Request) -> Response:
+                _require_read(request)
+                return Response(content, media_type=kind, headers=_SAFE)
+
+        for name, kind in _PAGE.items():
+            page(name, kind)
+
+    def _facts(self) -> dict[str, Any]:
+        """Return what the page shows about the objects besides figures."""
+        objects = self._service.objects
+        units = {name: one.unit for name, one in objects.items() if isinstance(one, Ledger)}
+        actions = {name: one.actions for name, one in objects.items() if hasattr(one, "actions")}
+        facts = {"title": self._service.title, "step": self._history.step, "kinds": self._service.kinds}
+        return {**facts, "units": units, "actions": actions}
+
+
+def _exchange(request: Request) -> Exchange:
+    found: Exchange = request.scope["state"]["exchange"]
+    return found
+
+
+def _require_read(request: Request) -> None:
+    caller = _exchange(request).caller
+    assert caller is not None
+    caller.require_read()
+
+
+def _failed(found: Metrics | LongtermError) -> bool:
+    return isinstance(found, LongtermError)
+
+
+def _readiness(found: Metrics | LongtermError) -> str:
+    """Return "ready", or why an object is not, without the address of the database."""
+    if not isinstance(found, LongtermError):
+        return "ready"
+    return str(found) if isinstance(found, BusyError) else getattr(found, "reason", "error")
+
+
+def _finite(figures: Any) -> Any:
+    """Return figures with None for numbers that JSON cannot hold."""
+    if isinstance(figures, dict):
+        return {key: _finite(value) for key, value in figures.items()}
+    return figures if math.isfinite(figures) else None

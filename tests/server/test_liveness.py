@@ -1,0 +1,179 @@
+"""What a server does while its database does not answer, and with callers that are slow, many or never end."""
+
+import asyncio
+import http.client
+import json
+import socket
+import sqlite3
+import threading
+import time
+import urllib.parse
+from functools import partial
+
+import pytest
+
+import postgres
+from longterm.server import Client, ServerError
+from longterm.server.gate import Gate
+from longterm.server.lanes import BusyError, Lane
+from longterm.server.tokens import Tokens
+from servers import SERVICE, fetch, in_process, in_thread
+
+JSON = {"Content-Type": "application/json"}
+WAITING = 60
+"""More calls than a thread pool of 40 can hold."""
+
+
+def probe(url, path="/health", seconds=1.0):
+    """The status of a path, or None without an answer in this time."""
+    connection = http.client.HTTPConnection(urllib.parse.urlsplit(url).netloc, timeout=seconds)
+    try:
+        connection.request("GET", path)
+        return connection.getresponse().status
+    except OSError:
+        return None
+    finally:
+        connection.close()
+
+
+def hold(url, number, answers):
+    body = {"name": "money", "account": "team", "amount": 1, "key": f"waiting {number}"}
+    answers.append(fetch(f"{url}/hold", json.dumps(body).encode(), JSON)[0])
+
+
+def start_holds(url):
+    answers: list[int] = []
+    threads = [threading.Thread(target=hold, args=(url, number, answers)) for number in range(WAITING)]
+    for thread in threads:
+        thread.start()
+    return threads, answers
+
+
+def test_health_answers_while_the_database_is_locked(tmp_path):
+    with in_thread(tmp_path) as url:
+        assert probe(url, "/ready") == 200
+        other = sqlite3.connect(tmp_path / "service.db", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        try:
+            threads, answers = start_holds(url)
+            time.sleep(0.5)
+            assert [probe(url) for _ in range(18)] == [200] * 18
+            assert probe(url, "/ready", 5.0) == 503
+        finally:
+            other.execute("ROLLBACK")
+            other.close()
+        for thread in threads:
+            thread.join()
+        assert answers == [200] * WAITING  # they waited, and nothing was lost
+        status, text = fetch(f"{url}/ready")
+        assert (status, set(json.loads(text)["objects"].values())) == (200, {"ready"})
+
+
+@pytest.mark.slow
+def test_a_locked_object_delays_no_other_one(tmp_path):
+    with postgres.server() as running:
+        if running is None:
+            pytest.skip("no server can be started here")
+        import psycopg
+
+        (tmp_path / "service.toml").write_text(SERVICE)
+        environment = {"LONGTERM_DATABASE": running.url}
+        with in_process(str(tmp_path / "service.toml"), environment=environment) as (url, _):
+            with psycopg.connect(running.url) as connection:
+                connection.execute("SELECT 1 FROM longterm_objects WHERE name = 'money' FOR UPDATE")
+                threads, answers = start_holds(url)
+                time.sleep(0.5)
+                assert [probe(url) for _ in range(18)] == [200] * 18
+                with Client(url, retries=0) as client:
+                    assert client.bid("campaign", 1.0)["amount"] > 0
+                _, text = fetch(f"{url}/ready")
+                states = json.loads(text)["objects"]
+                assert "did not answer" in states.pop("money")
+                assert set(states.values()) == {"ready"}
+                _, text = fetch(f"{url}/metrics")  # one object does not fail the others' figures
+                assert 'longterm_up{object="money"} 0.0' in text
+                assert 'longterm_limit{object="campaign",part=""' in text
+            for thread in threads:
+                thread.join()
+            assert answers == [200] * WAITING
+
+
+def test_half_open_requests_are_closed(tmp_path, monkeypatch):
+    monkeypatch.setattr("longterm.server.protocol.HEAD_SECONDS", 0.3)
+    monkeypatch.setattr("longterm.server.gate.BODY_SECONDS", 0.3)
+    head = b"POST /bid HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n"
+    whole = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with in_thread(tmp_path) as url:
+        address = urllib.parse.urlsplit(url)
+        # An idle connection that was used before is uvicorn's: it closes it after 5 s.
+        for before, sent, answered in (
+            (b"", b"", b""),
+            (b"", b"GET /", b""),
+            (b"", head[:60], b""),
+            (b"", head, b" 408 "),
+            (b"", head + b"{", b" 408 "),
+            (whole, b"GET /", b""),
+            (whole, head + b"{", b" 408 "),
+        ):
+            with socket.create_connection((address.hostname, address.port), timeout=10) as connection:
+                connection.sendall(before)
+                while before and b"done" not in connection.recv(1000):
+                    pass
+                connection.sendall(sent)
+                received = b"".join(iter(lambda: connection.recv(1000), b""))
+                assert answered in received
+                assert bool(received) == bool(answered)
+
+
+def test_calls_above_the_limit_are_told_to_come_back():
+    async def busy():
+        release, started, sent = asyncio.Event(), asyncio.Event(), []
+
+        async def app(scope, receive, send):
+            started.set()
+            await release.wait()
+
+        async def send(message):
+            sent.append(message)
+
+        gate = Gate(app, Tokens(), most=1)
+        scope = {"type": "http", "method": "GET", "path": "/status", "client": ("127.0.0.1", 1)}
+        scope["headers"] = [(b"host", b"localhost")]
+        first = asyncio.create_task(gate(dict(scope), None, send))
+        await started.wait()
+        await gate(dict(scope), None, send)
+        await gate(dict(scope) | {"path": "/health"}, None, send)
+        release.set()
+        await first
+        return [message for message in sent if message["type"] == "http.response.start"]
+
+    refused, alive = asyncio.run(busy())
+    assert (refused["status"], alive["status"]) == (503, 200)
+    assert (b"retry-after", b"1") in refused["headers"]
+
+
+def test_a_lane_gives_up_what_waits_and_says_so():
+    async def use():
+        lane, stop, ran = Lane("money", seconds=0.1, most=2), threading.Event(), []
+        running = asyncio.create_task(lane.run(stop.wait))
+        waiting = asyncio.create_task(lane.run(ran.append, "never"))
+        await asyncio.sleep(0)
+        with pytest.raises(BusyError, match="2 waiting calls"):
+            await lane.run(ran.append, "too many")
+        for task in (running, waiting):
+            with pytest.raises(BusyError, match="did not answer"):
+                await task
+        stop.set()
+        await lane.run(ran.append, "later")
+        lane.close()
+        return ran
+
+    assert asyncio.run(use()) == ["later"]
+
+
+def test_a_busy_object_answers_503_with_retry_after(tmp_path, monkeypatch):
+    monkeypatch.setattr("longterm.server.app.Lane", partial(Lane, most=0))
+    with in_thread(tmp_path) as url, Client(url, retries=0) as client:
+        with pytest.raises(ServerError, match="waiting calls") as caught:
+            client.bid("campaign", 1.0)
+        assert (caught.value.status, caught.value.code) == (503, "busy")
