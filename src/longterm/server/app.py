@@ -46,7 +46,9 @@ ACCESS_LOG = "LONGTERM_ACCESS_LOG"
 """The environment variable that is "1" if workers write an access log."""
 FLUSH_SECONDS = 1.0
 """Counts are added to the history this often."""
-_REFUSALS: dict[int | str, dict[str, Any]] = {status: {"model": bodies.Failure} for status in (400, 401, 402, 403, 404, 408, 409, 413, 429, 503)}
+_REFUSALS: dict[int | str, dict[str, Any]] = {
+    status: {"model": bodies.Failure} for status in (400, 401, 402, 403, 404, 408, 409, 413, 429, 503)
+}
 
 
 def from_environment() -> Gate:
