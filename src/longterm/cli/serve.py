@@ -42,6 +42,4 @@ class ServeCommand:
         if self.service is None:
             serve_demo(host=self.host, port=self.port, workers=self.workers)
         else:
-            serve(
-                self.service, host=self.host, port=self.port, workers=self.workers, access_log=self.access_log
-            )
+            serve(self.service, host=self.host, port=self.port, workers=self.workers, access_log=self.access_log)

@@ -193,4 +193,4 @@ def _perform(call: Call, found: Any, body: bodies.Named, caller: Caller) -> Any:
     """Make a call in the thread of its object, if the caller may."""
     if caller.spend is not None:
         caller.require_spend(body.name, None if call.account is None else call.account(found, body))
-    return call.work(found, body)
+    return call.work(found, body, caller.name)

@@ -1,7 +1,7 @@
 """The table of calls: the path of each, its bodies, the objects that it is for, and the function that does it.
 
-Every function below takes the object and the body of the request, and returns the body of the answer. It runs in the
-object's thread.
+Every function below takes the object, the body of the request and the name of the caller, and returns the body of the
+answer. It runs in the object's thread.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Call(NamedTuple):
     kinds : tuple of type
         The objects that it is for.
     work : callable
-        From the object and the body to the answer.
+        From the object, the body and the caller's name to the answer.
     account : callable, optional
         From the object and the body to the account of a ledger whose money is concerned.
     """
@@ -48,14 +48,14 @@ class Call(NamedTuple):
     body: type[bodies.Named]
     answer: type
     kinds: tuple[type, ...]
-    work: Callable[[Any, Any], Any]
+    work: Callable[[Any, Any, str], Any]
     account: Callable[[Any, Any], str] | None = None
 
 
 # --- choosers and routers ---------------------------------------------------------------------------------------
 
 
-def act(found: ServedChooser | ServedRouter, body: bodies.Act) -> bodies.Acted:
+def act(found: ServedChooser | ServedRouter, body: bodies.Act, who: str) -> bodies.Acted:
     """Answer a request: the action of a chooser, or the model of a router. 402: nothing is affordable."""
     choice = _route(found, body) if isinstance(found, ServedRouter) else _choose(found, body)
     if choice.action is None:
@@ -98,7 +98,7 @@ def _require_actions(known: tuple[str, ...], given: Any) -> None:
             )
 
 
-def settle(found: ServedChooser | ServedRouter | LivePacer, body: bodies.Settle) -> bodies.Done:
+def settle(found: ServedChooser | ServedRouter | LivePacer, body: bodies.Settle, who: str) -> bodies.Done:
     """Report the outcome of a choice or a bid. Each part counts once."""
     if isinstance(found, LivePacer):
         if body.paid is None:
@@ -111,7 +111,7 @@ def settle(found: ServedChooser | ServedRouter | LivePacer, body: bodies.Settle)
     return bodies.Done()
 
 
-def skip(found: Any, body: bodies.Round) -> bodies.Done:
+def skip(found: Any, body: bodies.Round, who: str) -> bodies.Done:
     """Give up a round. The money held for a choice counts as spent; that of a bid is free again."""
     getattr(found, "chooser", found).skip(body.token)
     return bodies.Done()
@@ -120,7 +120,7 @@ def skip(found: Any, body: bodies.Round) -> bodies.Done:
 # --- learners and intervals -------------------------------------------------------------------------------------
 
 
-def ask(found: LiveLearner | LiveIntervals, body: bodies.Ask) -> bodies.AskReply:
+def ask(found: LiveLearner | LiveIntervals, body: bodies.Ask, who: str) -> bodies.AskReply:
     """Open a round of a learner or of intervals."""
     if isinstance(found, LiveLearner):
         token = found.ask(body.key)
@@ -132,7 +132,7 @@ def ask(found: LiveLearner | LiveIntervals, body: bodies.Ask) -> bodies.AskReply
     return bodies.AskReply(token=str(interval), lower=lower, upper=upper)
 
 
-def tell(found: LiveLearner | LiveIntervals, body: bodies.Tell) -> bodies.Done:
+def tell(found: LiveLearner | LiveIntervals, body: bodies.Tell, who: str) -> bodies.Done:
     """Give the feedback of a learner's round, or the outcome of an interval."""
     if isinstance(found, LiveLearner):
         found.tell(body.token, **_feedback(body))
@@ -160,27 +160,27 @@ def _feedback(body: bodies.Tell) -> dict[str, Any]:
 # --- pacers and ledgers -----------------------------------------------------------------------------------------
 
 
-def bid(found: LivePacer, body: bodies.Bid) -> bodies.Offered:
+def bid(found: LivePacer, body: bodies.Bid, who: str) -> bodies.Offered:
     """Bid for a request. The amount is 0 if no money is left."""
     offered = found.bid(body.value, body.key)
     return bodies.Offered(token=str(offered), amount=offered.amount)
 
 
-def hold(found: Ledger, body: bodies.HoldRequest) -> bodies.Held:
+def hold(found: Ledger, body: bodies.HoldRequest, who: str) -> bodies.Held:
     """Hold an amount in an account. 402: it is not available."""
-    held = found.hold(body.account, body.amount, body.key, group=body.group, seconds=body.seconds)
+    held = found.hold(body.account, body.amount, body.key, group=body.group, seconds=body.seconds, who=who)
     return bodies.Held(held=held)
 
 
-def settle_hold(found: Ledger, body: bodies.SettleHold) -> bodies.Done:
+def settle_hold(found: Ledger, body: bodies.SettleHold, who: str) -> bodies.Done:
     """Replace a hold by the actual cost."""
-    found.settle(body.key, body.actual)
+    found.settle(body.key, body.actual, who=who)
     return bodies.Done()
 
 
-def release(found: Ledger, body: bodies.Release) -> bodies.Done:
+def release(found: Ledger, body: bodies.Release, who: str) -> bodies.Done:
     """Give back a hold."""
-    found.release(body.key)
+    found.release(body.key, who=who)
     return bodies.Done()
 
 

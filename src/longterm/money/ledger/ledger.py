@@ -481,6 +481,11 @@ settled, or for its period to end, or raise its limit.
         found: Correction = self._replica.run(partial(self._rows.correct, force=force), *given, *texts)
         return found
 
+    def account_of(self, key: str) -> str:
+        """Return the account of a hold, open or closed. Raise an InputError if there is none."""
+        account: str = self._replica.run(self._rows.account_of, require_text("key", key))
+        return account
+
     def open_holds(self, account: str | None = None) -> list[OpenHold]:
         """Return the open holds and leases of an account, or of all, the oldest first."""
         name = None if account is None else require_text("account", account)

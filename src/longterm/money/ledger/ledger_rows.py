@@ -145,6 +145,10 @@ class LedgerRows:
             raise InputError("key", what, "Wait for its end, or give force=True if its holder is dead")
         self._close(database, hold, hold.spent, RELEASED, who)
 
+    def account_of(self, database: Database, key: str) -> str:
+        """Return the account of a hold."""
+        return self._current(database, key).account
+
     def report(self, database: Database, key: str, spent: int, held: int | None = None, *, force: bool = False) -> None:
         """Record the part of a hold that was spent so far. `held` is the rest that its holder still needs."""
         hold = self._current(database, key)
