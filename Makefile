@@ -1,6 +1,7 @@
 # Needs Python >= 3.11 and make only. The environment is created in .venv.
 PYTHON ?= python3
 VENV := .venv
+SHELL := /bin/bash
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
@@ -13,7 +14,7 @@ endif
 # Tests start Python hundreds of times, so compiled sources are kept.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help reproduce pacing routing test tests soaked test-all test-processors quick lint docs package soak bench bench-live bench-linear bench-models bench-calibration bench-router bench-scale bench-gpu test-gpu clean
+.PHONY: help reproduce pacing routing test tests soaked test-all test-processors coverage quick lint docs package soak bench bench-live bench-linear bench-models bench-calibration bench-router bench-scale bench-gpu test-gpu clean
 
 help:
 	@echo "make reproduce   two of the paper's experiments: tables, figures, and a page, results/report.html"
@@ -23,6 +24,7 @@ help:
 	@echo "make test-processors  the tests that compute, under other instruction sets, BLAS kernels and hash seeds"
 	@echo "make pacing      spend a budget over auctions (real where LONGTERM_DATA has them, else invented): tables, figures in results/"
 	@echo "make routing     route prompts to language models under a budget: every method on two tables, figures in results/"
+	@echo "make coverage    the share of lines that the tests run, and a page that shows the others: build/coverage"
 	@echo "make soak        kills, signals, full disks, second processes, hostile files: SECONDS=600 of them, and what was lost"
 	@echo "make docs        the site, docs/_build/html: a warning is an error; doctests included"
 	@echo "make package     wheel and sdist, checked, and tried in an empty environment"
@@ -92,6 +94,13 @@ test-processors: $(READY)
 
 quick: $(READY)
 	$(PYTEST) -q --thin -m "not slow and not cross"
+
+# A figure, not a gate. Compiled kernels and other processes are not counted.
+coverage: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt pytest-cov
+	mkdir -p build
+	set -o pipefail; $(PYTEST) -q -m "not cross" --cov=longterm --cov-report=term --cov-report=html:build/coverage | tee build/test.txt
+	grep TOTAL build/test.txt | awk '{ print "coverage: " $$NF }' | tee build/coverage.txt
 
 SECONDS ?= 600
 soak: $(READY)
