@@ -349,6 +349,39 @@ def test_open_rounds_that_are_never_told():
         require_certified(rule, state)
 
 
+@pytest.mark.parametrize("groups", [1, 2])
+def test_ties_are_covered_and_left_out_of_the_certified_sum(groups):
+    """Equal scores: nearly every threshold is that score. The sum with ties is far below the certificate."""
+    rule, rounds = Calibration(0.1, groups), 500
+    thresholds, state = play(rule, [1.0] * rounds, np.ones((rounds, groups)))
+    ties, misses = np.count_nonzero(thresholds == 1.0), np.count_nonzero(thresholds < 1.0)
+    assert ties > 300
+    np.testing.assert_array_equal(state.counts.ties, float(ties))
+    np.testing.assert_allclose(rule.excess(state), misses - 0.1 * (rounds - ties))
+    np.testing.assert_allclose(rule.coverage(state), 1 - misses / rounds)
+    require_certified(rule, state)
+
+
+@pytest.mark.parametrize("name", ["default", "ACI", "default with groups"])
+def test_windows_have_few_misses_and_coverage_counts_ties(name):
+    """A third of the scores are ties: a window's misses are at most αn + the range of E, and fewer by any number."""
+    rule, rng = CERTIFIED[name], np.random.default_rng(17)
+    state, missed, sums, tied = rule.init(), [], [0.0], 0
+    for t in range(400):
+        asked = rule.ask(state, np.ones(rule.groups))
+        q = float(asked.threshold) if np.isfinite(asked.threshold) else 1.0
+        score = q if t % 3 == 0 else rng.normal()
+        missed.append(score > float(asked.threshold))
+        tied += score == float(asked.threshold)
+        state = rule.tell(state, asked, score)
+        sums.append(float(rule.excess(state)[0]))
+    assert tied > 120
+    assert rule.coverage(state)[0] == pytest.approx(1 - np.mean(missed))
+    reach, total = max(sums) - min(sums), np.append(0, np.cumsum(missed))
+    for n in (20, 100, 400):
+        assert np.max(total[n:] - total[:-n]) <= rule.miss_rate * n + reach + 1e-9
+
+
 def test_scale_free_steps_may_leave_the_range_by_a_whole_step():
     """A first cover by a hair moves the threshold by η, not by ηα."""
     rule = published.scale_free_ogd(0.1, step=1.0)

@@ -29,7 +29,10 @@ class Evidence(NamedTuple):
 
 
 class Bound(NamedTuple):
-    """A certificate: the sum of residuals 1{miss} − α of each group lies in [lower, upper], both (..., k)."""
+    """A certificate: the sum of residuals 1{miss} − α of each group lies in [lower, upper], both (..., k).
+
+    The sum is over the rounds whose score differs from the threshold. Ties are covered, so `upper` holds with them too.
+    """
 
     lower: Array
     upper: Array

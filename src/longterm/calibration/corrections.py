@@ -22,7 +22,7 @@ LARGEST_LOG_WEALTH = 600.0
 
 
 class MissCounts(NamedTuple):
-    """Numbers of rounds and misses per group; rounds with a tie (score = threshold) are told but not counted.
+    """Numbers of rounds and misses per group. A tie (score = threshold) counts in `told` and `ties`, not in `rounds`.
 
     `log_wealth` is the logarithm of the Krichevsky–Trofimov likelihood of the misses over their likelihood at the
     nominal rate. `most_active` is the largest number of groups of one round. `delay` is the number of rounds open
@@ -32,13 +32,19 @@ class MissCounts(NamedTuple):
     told: Array
     rounds: Array
     misses: Array
+    ties: Array
     log_wealth: Array
     most_active: Array
     delay: Array
 
     def excess(self, miss_rate: Array) -> Array:
-        """Return misses − α·rounds per group, shape (..., k)."""
+        """Return misses − α·rounds per group, without ties, shape (..., k)."""
         return self.misses - expand_last(miss_rate) * self.rounds
+
+    def coverage(self) -> Array:
+        """Return the share of rounds without a miss per group, shape (..., k); NaN where a group has no round."""
+        xp, rounds = namespace(self.rounds), self.rounds + self.ties
+        return xp.where(rounds > 0.0, 1.0 - self.misses / xp.where(rounds > 0.0, rounds, 1.0), xp.nan)
 
     def bet(self, miss_rate: Array) -> Array:
         """Return β = (λ − α)/(α(1 − α)) with λ = (misses + ½)/(rounds + 1), shape (..., k)."""
@@ -57,6 +63,7 @@ class MissCounts(NamedTuple):
             self.told + 1.0,
             self.rounds + where(residual != 0.0, groups, none),
             self.misses + where(residual > 0.0, groups, none),
+            self.ties + where(residual == 0.0, groups, none),
             self.log_wealth + namespace(groups).log1p(self.bet(miss_rate) * (residual * groups)),
             clamp_min(self.most_active, count_active(groups)),
             clamp_min(delay, burst),

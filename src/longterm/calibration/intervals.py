@@ -139,7 +139,7 @@ class Intervals(ReprMixin):
 
     @property
     def error(self) -> dict[str, float]:
-        """Misses minus their nominal number, overall (key "") and by group."""
+        """Misses minus their nominal number, ties left out, overall (key "") and by group; see `Calibration.excess`."""
         return self._by_name(self._of_sides(self.rule.excess(self.state)))
 
     def bound(self) -> Bound:

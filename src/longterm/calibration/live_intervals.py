@@ -224,7 +224,7 @@ class LiveIntervals(Stored[_IntervalsCopy], ReprMixin):
 
     @property
     def error(self) -> dict[str, float]:
-        """Misses minus their nominal number, overall (key "") and by group."""
+        """Misses minus their nominal number, ties left out, overall (key "") and by group."""
         return self._look().error
 
     def bound(self) -> Bound:

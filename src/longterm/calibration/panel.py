@@ -11,6 +11,7 @@ from longterm._base import validate
 from longterm._base.arrays import FloatArray
 from longterm._base.display import ReprMixin
 from longterm.calibration.bases import Asked
+from longterm.calibration.corrections import MissCounts
 from longterm.calibration.rule import LARGEST_SCORE, Calibration
 from longterm.errors import InputError
 
@@ -139,10 +140,8 @@ class PanelIntervals(ReprMixin):
     @property
     def coverage_(self) -> dict[float, float]:
         """Share of outcomes inside, by level, over all series."""
-        counts = self._state.counts
-        rounds, misses = counts.rounds[..., 0].sum(axis=0), counts.misses[..., 0].sum(axis=0)
-        shares = np.divide(misses, rounds, out=np.full(len(rounds), np.nan), where=rounds > 0.0)
-        return dict(zip(self.level, (1.0 - shares).tolist(), strict=True))
+        total = MissCounts(*(values.sum(axis=0) for values in self._state.counts))
+        return dict(zip(self.level, total.coverage()[..., 0].tolist(), strict=True))
 
     def _rows_of(self, keys: list[tuple[Any, int, str]]) -> Any:
         """Return the rows of the state of these rules; new ones are appended."""

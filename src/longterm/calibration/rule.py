@@ -1,8 +1,9 @@
 """The calibration rule: a threshold per round whose miss rate is held at a nominal level on every sequence.
 
 The rule plays q_t = b_t + σ_t f(counts), sees the score s_t, and counts a miss where s_t > q_t. The base b_t and the
-scale σ_t may be any numbers. The correction f increases with the misses, so the sum of residuals 1{miss} − α stays
-bounded on every sequence; `bound` evaluates how far.
+scale σ_t may be any numbers. The correction f increases with the misses, so the sum of residuals 1{miss} − α over the
+rounds with s_t ≠ q_t stays bounded on every sequence; `bound` evaluates how far. A tie, s_t = q_t, is covered and
+changes no sum.
 """
 
 from __future__ import annotations
@@ -109,7 +110,7 @@ class Calibration(ReprMixin):
         zero, empty = xp.zeros(shape, dtype=dtype), xp.zeros((*shape, self.groups), dtype=dtype)
         return CalibrationState(
             xp.asarray(self.miss_rate, dtype=dtype) + zero,
-            MissCounts(zero, empty, empty, empty, zero + 1.0, zero),
+            MissCounts(zero, empty, empty, empty, empty, zero + 1.0, zero),
             self.base.init(shape, self.groups, xp, dtype),
             Evidence(zero, zero, zero, zero, zero),
         )
@@ -255,24 +256,29 @@ class Calibration(ReprMixin):
         if self.groups == 1:
             linear = correction.gain * counts.excess(alpha)[..., 0] ** 2
             added = 0.5 * (linear + xp.exp(xp.minimum(wealth[..., 0], LARGEST_LOG_WEALTH)) - 1.0)
-        grown = counts._replace(
-            rounds=append_zero(counts.rounds), misses=append_zero(counts.misses), log_wealth=append_zero(wealth)
-        )
+        grown_names = ("rounds", "misses", "ties", "log_wealth")
+        grown = counts._replace(**{name: append_zero(getattr(counts, name)) for name in grown_names})
         evidence = state.evidence._replace(loss=state.evidence.loss + added)
         return larger, CalibrationState(alpha, grown, self.base.add_group(state.base), evidence)
 
     def excess(self, state: CalibrationState) -> Array:
-        """Return Σ (1{miss} − α) per group, shape (..., k). Rounds with a tie are left out."""
+        """Return Σ (1{miss} − α) per group over the rounds without a tie (score = threshold), shape (..., k).
+
+        A tie is covered. With ties counted as rounds, the sum is smaller by α times their number.
+        """
         return state.counts.excess(state.miss_rate)
 
     def coverage(self, state: CalibrationState) -> Array:
-        """Return the share of covered scores per group, shape (..., k); NaN where a group has no round."""
-        xp, rounds = namespace(state.told), state.counts.rounds
-        return xp.where(rounds > 0.0, 1.0 - state.counts.misses / xp.where(rounds > 0.0, rounds, 1.0), xp.nan)
+        """Return the share of covered scores per group, shape (..., k); NaN where a group has no round.
+
+        A score equal to its threshold is covered.
+        """
+        return state.counts.coverage()
 
     def bound(self, state: CalibrationState) -> Bound:
         """Return limits of `excess` that hold on every sequence, evaluated on the sequence played so far.
 
+        `excess` leaves ties out. The upper limit therefore also holds for the sum over all rounds, the lower does not.
         Corrections with an inverse have Theorem 1, trackers Theorem 2, groups Theorem 3, and all of them Theorem 4
         where labels came late. `InputError` for the default base without a correction, which has no theorem.
         """

@@ -1,7 +1,8 @@
 """Holds: amounts set aside for open requests, whose shortfall is a long-term constraint.
 
-A hold h is set before the cost c is known. `ExcessHold` moves h ← h + η((c − h)₊ − εc), so that on every sequence
-Σ (c − h)₊ ≤ ε Σ c + C/η, with C the largest cost. If D costs come while a request is open, D·C is added.
+A hold h is set before the cost c is known. `ExcessHold` moves h ← [h + η((c − h)₊ − εc)]₊, so that on every sequence
+Σ (c − h)₊ ≤ ε Σ c + C/η, with C the largest cost. If up to D costs come while a request is open, the bound is larger by
+D·C. `ExcessHold.bound` evaluates what the D late costs have added so far.
 """
 
 from __future__ import annotations
@@ -105,6 +106,12 @@ class ExcessHold(ReprMixin):
         return self._states[key].excess if key in self._states else 0.0
 
     def bound(self, key: Hashable) -> float:
-        """Return the limit of `excess` that holds on every sequence: ε Σ cost + (largest cost)/η."""
+        """Return the limit of `excess` that holds on every sequence: ε Σ cost + max(C, h)/η.
+
+        C is the largest cost so far and h the present hold. If the costs are on time, h ≤ C. If at most D costs come
+        between a request and its own cost, and no cost is above the `largest` of its request, h/η ≤ C/η + D·C.
+        """
         state = self._states.get(key)
-        return 0.0 if state is None else self.share * state.costs + state.largest / self.step
+        if state is None:
+            return 0.0
+        return self.share * state.costs + max(state.largest, state.hold) * min(float(state.settled), 1.0 / self.step)

@@ -10,8 +10,8 @@ g = max_j g_j, as in the paper, or one for each g_j.
 
 Steps: Table 1 of the paper (`ConvexSchedule`, `StronglyConvexSchedule`), or any schedule.
 Needs: no horizon, no projection onto {g ≤ 0}.
-Guarantees: Theorem 1, corrected (`theory.paper`), against any x* with g_t(x*) ≤ 0 in every round. Lemma 5 for other
-schedules that pass C1–C3, and for another c.
+Guarantees: Lemma 5 for schedules that pass C1–C3, against any x* with g_t(x*) ≤ 0 in every round. For the steps of
+Table 1 also Theorem 1, corrected (`theory.paper`). `bound` returns the smaller of the two.
 Proof: `docs/proofs/theory.md`; with late feedback, `docs/proofs/delay.md`.
 Not promised: feasibility in a single round, a small Σ [g(x_t)]₊, the regret that the paper prints for β > ½ (false).
 """
@@ -104,19 +104,28 @@ class AOGD(DualLearner[DualState], ScheduledLearner[DualState]):
         validate.validate_fields(self, validate.positive_scalar, "penalty")
 
     def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
-        """Return Theorem 1, corrected, for the steps of Table 1, and Lemma 5 for other steps.
+        """Return Lemma 5 and, for the steps of Table 1, the smaller of Lemma 5 and Theorem 1, corrected.
 
         With m multipliers it is Lemma 5 with `constants_of_duals`. It bounds √(Σ_j [Σ_t g_j(x_t)]₊²).
         """
-        c, schedule = self.constants_of_duals(problem.constants), self.schedule
-        has_paper_steps = self.penalty == 0.5 and np.all(np.asarray(schedule.gradient_bound) == c.gradient_bound)
-        if has_paper_steps and isinstance(schedule, ConvexSchedule) and np.all(schedule.diameter == c.diameter):
-            bound = paper.theorem_1(c, rounds, schedule.beta)
-        elif has_paper_steps and isinstance(schedule, StronglyConvexSchedule):
-            bound = paper.theorem_1_strongly_convex(c, rounds, schedule.beta)
-        else:
-            bound = paper.lemma_5(schedule, c, rounds, self.penalty)
+        c = self.constants_of_duals(problem.constants)
+        bound = paper.lemma_5(self.schedule, c, rounds, self.penalty)
+        closed = self._closed_form(c, rounds)
+        if closed is not None:
+            bound = paper.PaperBound(*(np.minimum(one, other) for one, other in zip(bound, closed, strict=True)))
         return {REGRET: bound.regret, self.violation_measure: bound.violation}
+
+    def _closed_form(self, c: Constants, rounds: Rounds) -> paper.PaperBound | None:
+        """Return Theorem 1, corrected, for the steps of Table 1. None for other steps."""
+        schedule = self.schedule
+        if self.penalty != 0.5 or np.any(np.asarray(schedule.gradient_bound) != c.gradient_bound):
+            return None
+        if isinstance(schedule, ConvexSchedule) and np.all(schedule.diameter == c.diameter):
+            return paper.theorem_1(c, rounds, schedule.beta)
+        # The theorem's σ is that of the steps, which the losses have too.
+        if isinstance(schedule, StronglyConvexSchedule) and np.all(schedule.strong_convexity == c.strong_convexity):
+            return paper.theorem_1_strongly_convex(c, rounds, schedule.beta)
+        return None
 
     def constants_of_duals(self, c: Constants) -> Constants:
         """Return the constants with which Lemma 5 holds for m multipliers: G √((m + 1)/2) for G, √m D for D."""
