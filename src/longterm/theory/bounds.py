@@ -78,7 +78,7 @@ class Bounds(Mapping[str, FloatArray]):
     >>> problem = lt.problems.two_dimensional()
     >>> bounds = lt.AOGD.for_problem(problem).bound(problem, 800)
     >>> sorted(bounds), bool(bounds.vacuous("signed_violation")), bounds.informative_from("signed_violation")
-    (["regret", "signed_violation"], False, 870)
+    (['regret', 'signed_violation'], True, 870)
     """
 
     rounds: NDArray[np.int64]
