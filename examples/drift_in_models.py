@@ -77,7 +77,6 @@ def learners_for(problem: Problem, horizon: int) -> dict[str, Learner[Any]]:
         "hedged cuts": HedgedCuts.for_problem(problem),
         "hedged cuts, path = 100": HedgedCuts.for_problem(problem, path=100.0),
         "Ader, T": tracked("ader"),
-        "strongly adaptive, T": tracked("strongly adaptive"),
         "hedged restarts, T": tracked("restarts"),
     }
 

@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 
 from longterm import Problem
-from longterm.learners import LEWA, DiagonalAdaGradAOGD, MirrorProx, OneProjectionSGD, ProximalAOGD, TwoPointBandit
+from longterm.learners import LEWA, MirrorProx, OneProjectionSGD, ProximalAOGD, TwoPointBandit
 from longterm.problems import doubly_stochastic, two_dimensional
 from longterm.problems.constraints import Affine
 from longterm.problems.losses import Linear
-from longterm.problems.sets import Box, Simplex
+from longterm.problems.sets import Simplex
 
 DISC, MATRICES = two_dimensional(), doubly_stochastic(8)
-BOX = Problem(Box.cube(2, -1.0, 1.0), Linear(2), Affine([[-0.5, -0.5]], [0.25]))
 SIMPLEX = Problem(Simplex(3), Linear(3, 2**0.5), Affine([[1.0, 0.0, 0.0]], [0.5]))
 
 
@@ -21,7 +20,6 @@ SIMPLEX = Problem(Simplex(3), Linear(3, 2**0.5), Affine([[1.0, 0.0, 0.0]], [0.5]
         (SIMPLEX, LEWA.for_problem(SIMPLEX, horizon=3000, loss_spread=1.0, constraint_spread=1.0), 3000, [81.2, 971.3]),
         (MATRICES, MirrorProx.for_problem(MATRICES, horizon=1000), 1000, [3240.0]),
         (DISC, TwoPointBandit.for_problem(DISC, horizon=10_000), 10_000, [1183.4, 4927.0]),
-        (BOX, DiagonalAdaGradAOGD.for_problem(BOX), 1000, [300.9, 1241.0]),
         (DISC, ProximalAOGD.for_problem(DISC), 1000, [1670.3, 129.0]),
     ],
     ids=lambda value: type(value).__name__,

@@ -18,7 +18,6 @@ from longterm.learners import (
     AdaptiveAFTRL,
     AdaptivePenalisedFTRL,
     DecayingMarginAOGD,
-    DiagonalAdaGradAOGD,
     DoublingRestarts,
     DriftPlusPenalty,
     FeasibleOnlineADM,
@@ -30,7 +29,6 @@ from longterm.learners import (
     MirrorProx,
     MixedAFTRL,
     MixedPenalisedFTRL,
-    MovementBudget,
     NetworkedSaddlePoint,
     NoViolationAOGD,
     NoViolationMahdaviOGD,
@@ -39,7 +37,6 @@ from longterm.learners import (
     OptimisticAFTRL,
     OptimisticCOCO,
     OptimisticOGD,
-    PathBudget,
     PenalisedFTRL,
     PolyakFeasibility,
     ProjectedOGD,
@@ -322,12 +319,9 @@ def drift_learners(problem: Problem) -> dict[str, Learner[Any]]:
     fixed = not problem.constraint.parameters
     penalty: Any = None if fixed and (problem.projection is not None or problem.slater_point is not None) else "none"
     made: dict[str, Learner[Any]] = {
-        "path budget": PathBudget.for_problem(problem, horizon=1000, path=1.0),
-        "path budget in blocks": PathBudget.for_problem(problem, horizon=1000, block=7),
         "latest cut": LatestCut.for_problem(problem),
-        "movement budget": MovementBudget.for_problem(problem, horizon=1000),
     }
-    trackers: tuple[Any, ...] = ("ader", "strongly adaptive")
+    trackers: tuple[Any, ...] = ("ader",)
     if problem.name == "two-dimensional":  # elsewhere rounding decides which of two equal levels leads
         trackers = (*trackers, "restarts")
     for tracker in trackers:
@@ -366,8 +360,6 @@ def recent_learners(problem: Problem) -> dict[str, Learner[Any]]:
     B = problem.enclosing_set
     if isinstance(B, Ball) or (isinstance(B, Box) and np.all(B.lower < B.upper)):
         made["two-point bandit"] = TwoPointBandit.for_problem(problem, horizon=1000, seed=5)
-    if isinstance(B, Box):
-        made["diagonal AdaGrad A-OGD"] = DiagonalAdaGradAOGD.for_problem(problem)
     point = interior(problem)
     if point is not None:
         made["Polyak feasibility steps"] = PolyakFeasibility.for_problem(problem, horizon=1000, slater=point)
@@ -498,10 +490,7 @@ def interior(problem: Problem) -> SlaterPoint | None:
         return None
 
 
-CHAOTIC = {
-    f"doubly stochastic in rows / {rule}"
-    for rule in ("latest cut", "optimistic COCO", "tracked penalty, ader", "tracked penalty, strongly adaptive")
-}
+CHAOTIC = {f"doubly stochastic in rows / {rule}" for rule in ("latest cut", "optimistic COCO", "tracked penalty, ader")}
 """Rules that follow the largest g_j where two of them meet: one step agrees to 1e-15, a whole run by chance only."""
 
 

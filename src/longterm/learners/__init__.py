@@ -23,7 +23,6 @@ from longterm.learners.restarts.doubling_restarts import DoublingRestarts
 from longterm.learners.restarts.restarts import Restarted
 from longterm.learners.saddle_point.adagrad_aogd import AdaGradAOGD
 from longterm.learners.saddle_point.aogd import AOGD
-from longterm.learners.saddle_point.diagonal_adagrad_aogd import DiagonalAdaGradAOGD
 from longterm.learners.saddle_point.lewa import LEWA
 from longterm.learners.saddle_point.mahdavi_ogd import MahdaviOGD
 from longterm.learners.saddle_point.mirror_prox import MirrorProx
@@ -40,9 +39,6 @@ from longterm.learners.tightened.no_violation_aogd import NoViolationAOGD
 from longterm.learners.tightened.no_violation_mirror_prox import NoViolationMirrorProx
 from longterm.learners.tracking.ader import Ader
 from longterm.learners.tracking.hedged_restarts import HedgedRestarts
-from longterm.learners.tracking.movement_budget import MovementBudget
-from longterm.learners.tracking.path_budget import PathBudget
-from longterm.learners.tracking.strongly_adaptive import StronglyAdaptive
 from longterm.learners.tracking.tracked_penalty import TrackedPenalty
 
 __all__ = [
@@ -55,7 +51,6 @@ __all__ = [
     "AdaptivePenalisedFTRL",
     "Ader",
     "DecayingMarginAOGD",
-    "DiagonalAdaGradAOGD",
     "DoublingRestarts",
     "DriftPlusPenalty",
     "FeasibleOnlineADM",
@@ -69,7 +64,6 @@ __all__ = [
     "MirrorProx",
     "MixedAFTRL",
     "MixedPenalisedFTRL",
-    "MovementBudget",
     "NetworkedSaddlePoint",
     "NoViolationAOGD",
     "NoViolationMahdaviOGD",
@@ -79,7 +73,6 @@ __all__ = [
     "OptimisticAFTRL",
     "OptimisticCOCO",
     "OptimisticOGD",
-    "PathBudget",
     "PenalisedFTRL",
     "PolyakFeasibility",
     "ProjectedOGD",
@@ -89,7 +82,6 @@ __all__ = [
     "Restarted",
     "SinhaVaze",
     "State",
-    "StronglyAdaptive",
     "TrackedPenalty",
     "TwoPointBandit",
     "YuLeeLee",

@@ -16,11 +16,8 @@ from longterm.learners import (
     HedgedRestarts,
     LatestCut,
     Learner,
-    MovementBudget,
-    PathBudget,
     ProjectedOGD,
     Restarted,
-    StronglyAdaptive,
     TrackedPenalty,
 )
 from longterm.learners.tracking.tracker import mixture
@@ -80,13 +77,11 @@ def test_bounds_hold_against_paths(seed: int, speed: float, ball: bool) -> None:
     points = moving(seed, speed, B)
     P = path_of(points)
     learners: list[Learner[Any]] = [
-        PathBudget.for_problem(problem, horizon=T, path=P),
         LatestCut.for_problem(problem, path=P),
         LatestCut.for_problem(problem, path=P, beta=0.7, onto="set"),
-        MovementBudget.for_problem(problem, horizon=T, path=P, movement=3.0),
         *(
             TrackedPenalty.for_problem(problem, horizon=T, tracker=tracker, penalty=penalty, slack=0.4, path=P)
-            for tracker in ("ader", "strongly adaptive", "restarts")
+            for tracker in ("ader", "restarts")
             for penalty in ("none", "slater")
         ),
     ]
@@ -94,37 +89,6 @@ def test_bounds_hold_against_paths(seed: int, speed: float, ball: bool) -> None:
         found = play(problem, learner, points, seed, 0.4)
         for measure, value in learner.bound(problem, T).items():
             assert found[measure] <= value + 1e-9, (type(learner).__name__, measure)
-
-
-def test_path_budget_by_hand() -> None:
-    """B = [−1, 1], P = 0: κ = √2, A = 2√8; a round on the wrong side of g = x + ½ ≤ 0."""
-    problem = Problem(INTERVAL, Linear(1), Affine([[1.0]], [-0.5]))
-    learner = PathBudget.for_problem(problem, horizon=4)
-    A = 2 * np.sqrt(4) * np.sqrt(2)
-    state = learner.tell(learner.init(), observe(problem, np.zeros(1), [np.array([1.0])]))
-    first = 1 + 0.5 * np.exp(0.5 / (2 * A))
-    np.testing.assert_allclose([state.violation, state.square_sum], [0.5, first**2])
-    assert learner.ask(state) == -1.0  # −√2, put back into B
-    state = learner.tell(state, observe(problem, learner.ask(state), [np.array([-1.0])]))
-    np.testing.assert_allclose(learner.ask(state), [-1 + np.sqrt(2) / np.sqrt(first**2 + 1)])
-
-
-def test_blocks_change_rarely_and_keep_their_bound() -> None:
-    problem, stream, points = turning(1.0, 400)
-    blocked = np.repeat(points[::20], 20, axis=0)
-    learner = PathBudget.for_problem(problem, horizon=400, path=path_of(blocked), block=20)
-    state, played, block = learner.init(), [], stream.draw(0, 0, 400)
-    for t in range(400):
-        played.append(learner.ask(state))
-        told = observe(problem, played[-1], [block.loss[0][t]], [a[t] for a in block.constraint])
-        state = learner.tell(state, told)
-    changes = int(np.any(np.diff(played, axis=0) != 0, axis=1).sum())
-    assert 10 < changes <= 19
-    bounds = learner.bound(problem, [37, 400])
-    trace = run(problem, learner, stream, record=[37, 400])
-    assert np.all(trace.hard_violation <= bounds["hard_violation"])
-    # Against the loss of the block's first point, where it is feasible in the block.
-    assert trace.cumulative_loss[-1] - np.sum(block.loss[0] * blocked) <= bounds["regret"][-1]
 
 
 def test_latest_cut_by_hand() -> None:
@@ -217,43 +181,6 @@ def test_ader_by_hand() -> None:
     np.testing.assert_allclose(x, weights @ [-1.0, -1.0, -1.0] / weights.sum())
 
 
-def test_intervals_begin_where_they_should() -> None:
-    """Lengths 1, 2, 4: in round 4 three begin, in round 5 one, and before round 2^k level k has no weight."""
-    rule, x = StronglyAdaptive(INTERVAL, 1.0, 7), np.zeros(1)
-    memory = rule.memory(x)
-    for t in range(1, 7):
-        alive = memory[:, 1] > -1e300
-        np.testing.assert_array_equal(alive, [t >= 2**k for k in range(3)])
-        x, memory = rule.step(x, memory, np.array([0.5 if t < 3 else -0.5]), np.asarray(t))
-        born = [(t + 1) % 2**k == 0 for k in range(3)]
-        np.testing.assert_array_equal(memory[born, 1] == 0.0, True)
-
-
-@examples(20)
-@given(seed=st.integers(0, 10**6), begin=st.integers(0, 100), length=st.integers(1, 60))
-def test_strongly_adaptive_on_every_interval(seed: int, begin: int, length: int) -> None:
-    rule, rng = StronglyAdaptive(Ball(2), 1.0, T), np.random.default_rng(seed)
-    x = np.zeros(2)
-    memory, total, lost = rule.memory(x), np.zeros(2), 0.0
-    for t in range(T):
-        cost = rng.standard_normal(2) + 2 * np.array([1.0, 0.0]) * (-1) ** (t // 40) + x
-        cost = cost / max(1.0, float(np.linalg.norm(cost)))
-        if begin <= t < begin + length:
-            total, lost = total + cost, lost + cost @ x
-        x, memory = rule.step(x, memory, cost, np.asarray(t + 1))
-    assert lost + np.linalg.norm(total) <= rule.interval_regret(np.asarray(float(length)))
-
-
-@pytest.mark.slow
-def test_a_strongly_adaptive_rule_turns_round() -> None:
-    """Costs that change sign half way: OGD with long experience pays for its past, an interval's learner does not."""
-    costs = np.repeat([[1.0], [-1.0]], 1000, axis=0)
-    problem = Problem(INTERVAL, Linear(1), Affine([[1.0]], [1.0]))
-    adaptive = TrackedPenalty.for_problem(problem, horizon=2000, tracker="strongly adaptive", penalty="none")
-    trace = run(problem, adaptive, Replay([costs]))
-    assert trace.cumulative_loss[-1] < -1900
-
-
 def test_violation_of_the_tracked_penalty() -> None:
     problem, stream, points = turning(1.0)
     learner = TrackedPenalty.for_problem(problem, horizon=T, slack=0.3)
@@ -277,25 +204,13 @@ def test_distance_penalty_on_a_fixed_set() -> None:
 
 def test_bounds_of_the_trackers_by_hand() -> None:
     """Δ = 2, G' = 3, T = 1: one expert or level, or two where Ader has its grid; no path."""
-    made = {kind: kind(INTERVAL, 3.0, 1) for kind in (Ader, StronglyAdaptive, HedgedRestarts)}
+    made = {kind: kind(INTERVAL, 3.0, 1) for kind in (Ader, HedgedRestarts)}
     numbers = {kind: float(rule.dynamic_regret(np.asarray(1.0), 0.0)) for kind, rule in made.items()}
     C = 2 * np.log(2)  # 2 ln(N(T + 1)) with N = 1
     assert numbers[HedgedRestarts] == pytest.approx(5.34 * 6 + 2 * 6 * ((C / 4) ** 0.5 + 2 / 3 * C + 1))
-    assert numbers[StronglyAdaptive] == pytest.approx(6 * 2 / (1 - 0.5**0.5) * (1 + 2 * np.log(2) ** 0.5))
     assert numbers[Ader] == pytest.approx(1.5 * 6 + 6 * (1 / 8) ** 0.5 * (1 + 2 * np.log(2)))
     moving = float(made[HedgedRestarts].dynamic_regret(np.asarray(1.0), 0.5))
     assert moving == pytest.approx(numbers[HedgedRestarts] + 3.0 * 0.5)  # G' n P
-
-
-def test_movement_stays_within_its_budget() -> None:
-    problem = Problem(INTERVAL, Linear(1), Affine([[1.0]], [1.0]))
-    costs = np.random.default_rng(0).choice([-1.0, 1.0], (500, 1))
-    for movement in (0.5, 5.0, 1e9):
-        learner = MovementBudget.for_problem(problem, horizon=500, movement=movement, price=0.5)
-        trace = run(problem, learner, Replay([costs]))
-        assert trace.state.moved <= movement * (1 + 1e-12)  # added up in floats
-        paid = trace.cumulative_loss[-1] + abs(costs.sum()) + 0.5 * trace.state.moved
-        assert paid <= learner.bound(problem, 500)["regret"]
 
 
 def test_invalid_arguments_are_refused() -> None:
@@ -308,5 +223,4 @@ def test_invalid_arguments_are_refused() -> None:
     with pytest.raises(InputError, match="one affine"):
         LatestCut.for_problem(many, onto="set").check(many)
     with pytest.raises(InputError, match="horizon"):
-        PathBudget.for_problem(varying, horizon=10).bound(varying, 11)
-    assert not PathBudget.for_problem(varying, horizon=10, scale=0.1).bound(varying, 10)
+        TrackedPenalty.for_problem(varying, horizon=10, slack=0.1).bound(varying, 11)

@@ -20,7 +20,7 @@ Not promised: feasibility in a single round, a small Σ [g(x_t)]₊.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from longterm._base.arrays import Array, as_column, dot, namespace, norm
 from longterm._base.validate import Hyper
 from longterm.learners.ftrl.multiplier import Multiplier, MultiplierState
 from longterm.learners.interface.feedback import Feedback
-from longterm.learners.interface.learner import Learner, Variants
+from longterm.learners.interface.learner import Learner
 from longterm.learners.interface.prox_learner import as_numbers, as_reported, positive_or_one
 from longterm.problems import Problem
 from longterm.problems.sets import Set
@@ -41,7 +41,7 @@ class AdaGradAOGDState(NamedTuple):
     round: Array
     x: Array
     square_sum: Array
-    """S, shape (..., 1), or (..., d) where every coordinate has its step."""
+    """S, shape (..., 1)."""
     largest_gradient: Array
     dual: MultiplierState
 
@@ -76,11 +76,9 @@ class AdaGradAOGD(Learner[AdaGradAOGDState]):
     enclosing_set: Set
     dual: Multiplier
 
-    finds_unit: ClassVar[bool] = True
-    """True if M_t is the unit of θ_t; else it is 1."""
     name = "adagrad_aogd"
     title = "AdaGrad A-OGD"
-    drifting: ClassVar[Variants] = ({},)
+    drifting = ({},)
     promises = {REGRET: "O(T^max(β, 1/2)), data-dependent", SIGNED: "(τ − 1)[g(x_1)]₊ + O(T^(1−β/2)), data-dependent"}
 
     @classmethod
@@ -106,31 +104,22 @@ class AdaGradAOGD(Learner[AdaGradAOGDState]):
 
     def first_state(self, t: Array, x: Array) -> AdaGradAOGDState:
         xp = namespace(x)
-        zero, squares = xp.zeros(x.shape[:-1], dtype=x.dtype), xp.zeros_like(self.squares(x))
-        return AdaGradAOGDState(t, x, squares, zero, self.dual.start(1, x))
+        zero = xp.zeros(x.shape[:-1], dtype=x.dtype)
+        return AdaGradAOGDState(t, x, as_column(zero), zero, self.dual.start(1, x))
 
     def update(self, state: AdaGradAOGDState, feedback: Feedback) -> AdaGradAOGDState:
         xp = namespace(state.x)
         descent = feedback.loss_gradient + state.multiplier * feedback.constraint_gradient
-        square_sum = state.square_sum + self.squares(descent)
+        square_sum = state.square_sum + as_column(dot(descent, descent))
         largest = xp.maximum(state.largest_gradient, norm(feedback.loss_gradient))
-        eta = self.widths(state.x) / positive_or_one(xp.sqrt(2 * square_sum))
-        values, unit = as_column(feedback.constraint), largest if self.finds_unit else None
+        eta = self.enclosing_set.diameter / positive_or_one(xp.sqrt(2 * square_sum))
         return AdaGradAOGDState(
             round=state.round + 1,
             x=self.enclosing_set.project(state.x - eta * descent),
             square_sum=square_sum,
             largest_gradient=largest,
-            dual=self.dual.ascend(state.dual, state.round, values, unit),
+            dual=self.dual.ascend(state.dual, state.round, as_column(feedback.constraint), largest),
         )
-
-    def squares(self, descent: Array) -> Array:
-        """Return ‖d‖², shape (..., 1)."""
-        return as_column(dot(descent, descent))
-
-    def widths(self, x: Array) -> Array:
-        """Return Δ, for decisions like x."""
-        return self.enclosing_set.diameter
 
     def report(self, state: AdaGradAOGDState) -> dict[str, Array]:
         return {

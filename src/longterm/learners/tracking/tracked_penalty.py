@@ -33,19 +33,14 @@ from longterm.learners.interface.needs import Need
 from longterm.learners.surrogates.surrogate import Price, Surrogate
 from longterm.learners.tracking.ader import Ader
 from longterm.learners.tracking.hedged_restarts import HedgedRestarts
-from longterm.learners.tracking.strongly_adaptive import StronglyAdaptive
 from longterm.learners.tracking.tracker import Tracker
 from longterm.problems import Problem
 from longterm.problems.projections.base import Projection
 from longterm.theory.bounds import REGRET, BoundValues, Rounds, horizons_of
 
 PenaltyKind = Literal["none", "distance", "slater", "projection"]
-TrackerName = Literal["ader", "strongly adaptive", "restarts"]
-TRACKERS: Mapping[TrackerName, type[Tracker]] = {
-    "ader": Ader,
-    "strongly adaptive": StronglyAdaptive,
-    "restarts": HedgedRestarts,
-}
+TrackerName = Literal["ader", "restarts"]
+TRACKERS: Mapping[TrackerName, type[Tracker]] = {"ader": Ader, "restarts": HedgedRestarts}
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +102,7 @@ class TrackedPenalty(Surrogate):
     title = "Tracked penalty"
     promises = {REGRET: "O(√(T(1 + P))), moving, with the hard violation added"}
     variants = ()
-    drifting = ({"slack": 0.3}, {"slack": 0.3, "tracker": "strongly adaptive"}, {"slack": 0.3, "tracker": "restarts"})
+    drifting = ({"slack": 0.3}, {"slack": 0.3, "tracker": "restarts"})
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -128,8 +123,8 @@ class TrackedPenalty(Surrogate):
 
         Parameters
         ----------
-        tracker : {"ader", "strongly adaptive", "restarts"}
-            The best rate against paths, small regret on every interval, or restarts without a known period.
+        tracker : {"ader", "restarts"}
+            The best rate against paths, or restarts without a known period.
         penalty : {"none", "distance", "slater", "projection"}, optional
             Left out: the distance where the projection is known, else that of a Slater point.
         slack : float, optional
