@@ -32,6 +32,7 @@ from longterm.learners import (
     NetworkedSaddlePoint,
     NoViolationAOGD,
     NoViolationMahdaviOGD,
+    NoViolationMirrorProx,
     OneProjectionSGD,
     OnlineADM,
     OptimisticAFTRL,
@@ -458,7 +459,7 @@ def learners_without_violation(problem: Problem) -> dict[str, Learner[Any]]:
         return {}
     rule, epsilon = AOGD.for_problem(problem), point.epsilon
     known = NoViolationAOGD(learner=rule, slater=point, margin=ConstantMargin(epsilon / 2), coefficient=3 * epsilon)
-    return {
+    made: dict[str, Learner[Any]] = {
         "no violation": known,
         "no violation, decaying": DecayingMarginAOGD(
             learner=rule, slater=point, margin=DecayingMargin(3 * epsilon, 1 / 3, epsilon)
@@ -468,6 +469,9 @@ def learners_without_violation(problem: Problem) -> dict[str, Learner[Any]]:
             learner=MahdaviOGD.for_problem(problem, horizon=1000), slater=point, margin=ConstantMargin(epsilon / 2)
         ),
     }
+    if problem.constraint.as_affine() is not None:
+        made["no violation, mirror prox"] = NoViolationMirrorProx.for_problem(problem, horizon=1000)
+    return made
 
 
 INTERIOR = {

@@ -36,6 +36,8 @@ class DecayingMarginAOGD(Tightened):
     name = "decaying_margin_aogd"
     title = "Decaying-margin A-OGD"
     promises = {REGRET: "O(T^max(β, 1−β/2))", SIGNED: "≤ 0 from some T on"}
+    variants = ()
+    """No arena ranks it: at 4,096 rounds both margins are ε, and it plays the points of `NoViolationAOGD`."""
 
     @classmethod
     def for_problem(
