@@ -8,12 +8,14 @@ from pathlib import Path
 import pytest
 
 import longterm
+from longterm.problems.streams import NoisyTargets
+from longterm.testing import check_learner
 
 ROOT = Path(__file__).parents[2]
 BLOCKS = re.findall(
     r"```python\n(.*?)```", (ROOT / "docs" / "tutorials" / "own_algorithm.md").read_text(encoding="utf-8"), re.DOTALL
 )
-METHOD, TESTS, PROBLEM = BLOCKS
+SHORTEST, METHOD, TESTS, PROBLEM = BLOCKS
 POINTS = """[longterm.learners]
 exact_penalty = exact_penalty:build
 
@@ -50,8 +52,13 @@ def longterm_says(*arguments):
     return done.stdout
 
 
-def test_the_method_is_short():
-    assert len([line for line in METHOD.splitlines() if line.strip()]) < 40
+def test_a_learner_needs_update_alone(capsys):
+    names = {"__name__": "shortest"}
+    exec(SHORTEST, names)
+    assert capsys.readouterr().out == "[0.09 0.1 ]\n"
+    assert len([line for line in SHORTEST[: SHORTEST.index("problem =")].splitlines() if line]) <= 13
+    learner, problem = names["learner"], names["problem"]
+    check_learner(problem, learner, NoisyTargets([0.5, 0.2], spread=0.2))
 
 
 @pytest.mark.slow

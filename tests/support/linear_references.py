@@ -13,7 +13,7 @@ from longterm.learners import AFTRL, PenalisedFTRL
 from longterm.learners.ftrl.ftrl_scales import GivenScale
 from longterm.learners.ftrl.growing_penalty import GrowingPenalty
 from longterm.learners.ftrl.multiplier import Multiplier
-from longterm.learners.interface.learner import DualState
+from longterm.learners.interface.states import DualState
 from longterm.linear_model import BudgetLinearLearner
 from longterm.linear_model.kernels.layout import Parameters
 from longterm.linear_model.kernels.losses import CODES, OF_TWO_CLASSES

@@ -9,7 +9,8 @@ from longterm.learners.ftrl.aftrl import AFTRL, AdaptiveAFTRL, MixedAFTRL
 from longterm.learners.ftrl.ftrl import FTRL
 from longterm.learners.ftrl.penalised_ftrl import AdaptivePenalisedFTRL, MixedPenalisedFTRL, PenalisedFTRL
 from longterm.learners.interface.feedback import Feedback, observe
-from longterm.learners.interface.learner import Learner, State
+from longterm.learners.interface.learner import Learner
+from longterm.learners.interface.states import State
 from longterm.learners.optimistic.optimistic_aftrl import OptimisticAFTRL
 from longterm.learners.optimistic.optimistic_coco import OptimisticCOCO
 from longterm.learners.optimistic.optimistic_ogd import OptimisticOGD

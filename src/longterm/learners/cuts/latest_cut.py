@@ -13,8 +13,8 @@ with g_t(u_t) ≤ 0 in its own round and Σ ‖u_t − u_{t−1}‖ ≤ P:
 and the hard violation is at most √T times the root of the second. Proof: `docs/proofs/drift.md`. For σ-strongly convex
 losses and P = 0, η_t = 1/(σt): (G_f²/(2σ))(1 + ln T), and 2G_g² (Δ² + (2G_fΔ/σ)(1 + ln T) + 4G_f²/σ²).
 Not promised: a hard violation below T^{3/4} for β = ½, feasibility in a single round.
-CLASP (Ferreira, Xavier, Soares, ICML 2026) seems to be the same rule: its abstract states these rates. We could read the
-abstract only, so name, constants and proof here are ours.
+CLASP (Ferreira, Xavier, Soares, ICML 2026) seems to be the same rule: its abstract states these rates. We could read
+the abstract only, so the name, the constants and the proof here are ours.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ from longterm._base.arrays import Array, FloatArray, as_column, clamp_to_divisor
 from longterm._base.validate import Hyper
 from longterm.errors import InputError
 from longterm.learners.interface.feedback import Feedback
-from longterm.learners.interface.learner import Learner, PointState
+from longterm.learners.interface.learner import Learner
 from longterm.learners.interface.needs import StepKind, require_strong_convexity
+from longterm.learners.interface.states import PointState
 from longterm.problems import Problem
 from longterm.problems.constraints import VaryingAffine
 from longterm.problems.sets import Set

@@ -8,8 +8,8 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 from longterm._base.arrays import Array, FloatArray, as_column, like, namespace
 from longterm._base.per_learner import PerLearner
 from longterm._base.validate import Hyper
+from longterm.learners.interface.facts import DataDependentError
 from longterm.learners.interface.feedback import Feedback
-from longterm.learners.interface.learner import DataDependentError
 from longterm.problems import Problem
 from longterm.problems.constraints.prox import Prox
 from longterm.theory.bounds import BoundValues, NoTheoremError

@@ -11,7 +11,8 @@ import numpy as np
 from longterm._base.arrays import Array, FloatArray
 from longterm._base.validate import Hyper
 from longterm.errors import InputError
-from longterm.learners.interface.learner import Learner, S
+from longterm.learners.interface.learner import Learner
+from longterm.learners.interface.states import S
 from longterm.problems import Problem
 from longterm.theory.schedules import Schedule
 

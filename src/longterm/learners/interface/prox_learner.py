@@ -11,8 +11,9 @@ from longterm._base.arrays import Array, FloatArray, as_column, namespace, to_nu
 from longterm._base.validate import set_frozen
 from longterm.errors import InputError
 from longterm.learners.interface.feedback import Feedback
-from longterm.learners.interface.learner import Learner, S
+from longterm.learners.interface.learner import Learner
 from longterm.learners.interface.needs import Need, require_needs
+from longterm.learners.interface.states import S
 from longterm.problems import Problem
 from longterm.problems.constraints.prox import Prox
 from longterm.problems.constraints.smooth import SmoothProx

@@ -11,7 +11,8 @@ from longterm._base.arrays import Array
 from longterm._base.validate import Hyper
 from longterm.learners.interface.feedback import Feedback
 from longterm.learners.interface.feedback_check import OnBrokenBound
-from longterm.learners.interface.learner import Learner, S
+from longterm.learners.interface.learner import Learner
+from longterm.learners.interface.states import S
 from longterm.problems import Problem
 from longterm.theory.assumptions import Assumption
 

@@ -37,9 +37,11 @@ from longterm._base import validate
 from longterm._base.arrays import Array, FloatArray, like, namespace
 from longterm._base.validate import Hyper
 from longterm.errors import InputError
+from longterm.learners.interface.facts import Variants
 from longterm.learners.interface.feedback import Feedback
-from longterm.learners.interface.learner import Learner, QueueState, Variants
+from longterm.learners.interface.learner import Learner
 from longterm.learners.interface.needs import Need, StepKind, require_strong_convexity
+from longterm.learners.interface.states import QueueState
 from longterm.learners.penalties.penalty_step import PenaltyStep, require_penalty_step, require_same_step
 from longterm.learners.penalties.penalty_weights import (
     ForgettingQueue,

@@ -26,8 +26,8 @@ from longterm._base.arrays import Array, FloatArray, as_column, namespace, resol
 from longterm._base.validate import Hyper
 from longterm.errors import AssumptionWarning
 from longterm.learners.interface.feedback import Feedback
-from longterm.learners.interface.learner import PointState
 from longterm.learners.interface.needs import StepKind, require_strong_convexity
+from longterm.learners.interface.states import PointState
 from longterm.learners.saddle_point.multiplier_rules import DualLearner, Duals, OneForTheMaximum, OnePerConstraint
 from longterm.problems import Problem
 from longterm.problems.constants import Constants

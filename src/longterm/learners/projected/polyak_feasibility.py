@@ -28,9 +28,10 @@ from longterm._base.arrays import Array, FloatArray, as_column, dot, like, names
 from longterm._base.validate import Hyper
 from longterm.errors import InputError
 from longterm.learners.interface.feedback import Feedback
-from longterm.learners.interface.learner import Learner, PointState
+from longterm.learners.interface.learner import Learner
 from longterm.learners.interface.needs import Need, require_needs
 from longterm.learners.interface.slater_for import slater_point_for
+from longterm.learners.interface.states import PointState
 from longterm.problems import Problem
 from longterm.problems.constants import Constants
 from longterm.problems.sets import Set

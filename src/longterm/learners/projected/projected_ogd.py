@@ -21,9 +21,10 @@ from longterm._base import validate
 from longterm._base.arrays import Array, as_column, like, namespace
 from longterm._base.validate import Hyper
 from longterm.learners.interface.feedback import Feedback
-from longterm.learners.interface.learner import Learner, PointState
+from longterm.learners.interface.learner import Learner
 from longterm.learners.interface.needs import Need, StepKind, require_strong_convexity
 from longterm.learners.interface.projection_check import known_projection, require_feasible_image
+from longterm.learners.interface.states import PointState
 from longterm.problems import Problem
 from longterm.problems.constants import Constants
 from longterm.problems.projections.base import Projection

@@ -31,8 +31,8 @@ from longterm.errors import InputError
 from longterm.learners.interface.feedback import Feedback
 from longterm.learners.interface.feedback_check import OnBrokenBound
 from longterm.learners.interface.horizons import MadeForHorizon
-from longterm.learners.interface.learner import QueueState
 from longterm.learners.interface.needs import Need
+from longterm.learners.interface.states import QueueState
 from longterm.learners.saddle_point.multiplier_rules import DualLearner, Duals, per_constraint
 from longterm.problems import Problem
 from longterm.problems.constants import Constants

@@ -29,9 +29,9 @@ from longterm._base.arrays import Array, FloatArray, as_column, like, namespace
 from longterm._base.validate import Hyper
 from longterm.learners.interface.feedback import Feedback
 from longterm.learners.interface.horizons import MadeForHorizon
-from longterm.learners.interface.learner import QueueState
 from longterm.learners.interface.needs import Need
 from longterm.learners.interface.prox_learner import ProxLearner, as_reported, prox_of, values_of
+from longterm.learners.interface.states import QueueState
 from longterm.problems import Problem
 from longterm.problems.constants import Constants
 from longterm.theory.assumptions import Assumption

@@ -26,10 +26,11 @@ import numpy as np
 from longterm._base import validate
 from longterm._base.arrays import Array, clamp_min, namespace, scale_rows
 from longterm._base.validate import Hyper
+from longterm.learners.interface.facts import Variants
 from longterm.learners.interface.feedback import Feedback
 from longterm.learners.interface.horizons import ScheduledLearner
-from longterm.learners.interface.learner import DualState, Variants
 from longterm.learners.interface.needs import StepKind, require_strong_convexity
+from longterm.learners.interface.states import DualState
 from longterm.learners.saddle_point.multiplier_rules import DualLearner, Duals, OneForTheMaximum
 from longterm.problems import Problem
 from longterm.problems.constants import Constants

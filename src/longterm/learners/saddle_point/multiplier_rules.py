@@ -12,7 +12,8 @@ from longterm._base.arrays import Array, as_column, dot, namespace, scale_rows
 from longterm.errors import InputError, NonFiniteError
 from longterm.learners.interface.feedback import Feedback
 from longterm.learners.interface.feedback_check import OnBrokenBound
-from longterm.learners.interface.learner import Learner, S
+from longterm.learners.interface.learner import Learner
+from longterm.learners.interface.states import S
 
 
 class Duals(ABC):

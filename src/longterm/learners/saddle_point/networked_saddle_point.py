@@ -29,8 +29,9 @@ from longterm._base.arrays import Array, FloatArray, as_column, like, namespace
 from longterm._base.validate import Hyper
 from longterm.errors import InputError
 from longterm.learners.interface.feedback import Feedback
-from longterm.learners.interface.learner import DualState, Learner
+from longterm.learners.interface.learner import Learner
 from longterm.learners.interface.needs import Need
+from longterm.learners.interface.states import DualState
 from longterm.problems import Problem
 from longterm.problems.constants import Constants
 from longterm.problems.constraints import Consensus

@@ -30,10 +30,10 @@ from longterm._base.arrays import ROUNDING, Array, FloatArray, as_column, namesp
 from longterm.errors import InputError
 from longterm.learners.interface.feedback import Feedback
 from longterm.learners.interface.horizons import ScheduledLearner
-from longterm.learners.interface.learner import DualState
 from longterm.learners.interface.needs import Need
 from longterm.learners.interface.projection_check import known_projection, require_projection
 from longterm.learners.interface.slater_for import slater_point_for
+from longterm.learners.interface.states import DualState
 from longterm.learners.saddle_point.aogd import AOGD
 from longterm.problems import Problem
 from longterm.problems.constants import Constants

@@ -33,8 +33,8 @@ from longterm.errors import InputError
 from longterm.learners.interface.feedback import Feedback
 from longterm.learners.interface.feedback_check import OnBrokenBound
 from longterm.learners.interface.horizons import ScheduledLearner
-from longterm.learners.interface.learner import DualState
 from longterm.learners.interface.needs import Need
+from longterm.learners.interface.states import DualState
 from longterm.learners.saddle_point.mahdavi_ogd import smallest_root
 from longterm.learners.saddle_point.random_directions import unit_direction
 from longterm.problems import Problem

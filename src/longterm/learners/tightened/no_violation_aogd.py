@@ -26,9 +26,9 @@ from longterm._base.arrays import Array, like, namespace
 from longterm._base.validate import Hyper
 from longterm.errors import InputError
 from longterm.learners.interface.horizons import MadeForHorizon
-from longterm.learners.interface.learner import DualState
 from longterm.learners.interface.needs import Need, StepKind
 from longterm.learners.interface.slater_for import slater_point_for
+from longterm.learners.interface.states import DualState
 from longterm.learners.saddle_point.aogd import AOGD
 from longterm.learners.tightened.margins import ConstantMargin
 from longterm.learners.tightened.tightened import Tightened, full_scale, paper_rule

@@ -19,8 +19,8 @@ from longterm._base.arrays import Array
 from longterm._base.validate import Hyper
 from longterm.errors import InputError
 from longterm.learners.interface.feedback import Feedback
-from longterm.learners.interface.learner import DualState
 from longterm.learners.interface.needs import Need, StepKind
+from longterm.learners.interface.states import DualState
 from longterm.learners.interface.wrapper import Wrapper
 from longterm.learners.saddle_point.aogd import AOGD
 from longterm.learners.tightened.margins import Margin
