@@ -1,38 +1,166 @@
-"""The command `longterm state`: what a service's database holds."""
+"""The command `longterm state`: what a service's database holds, and what a person changes in it."""
 
 from __future__ import annotations
 
+import csv
+import getpass
+import json
 import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 import tyro
 
 from longterm._base.display import TextTable
+from longterm.catalogue.words import parse_words
 from longterm.cli.output import terminal_width
-from longterm.storage.contents import StoredObject, describe
+from longterm.errors import InputError
+from longterm.money import Ledger
+from longterm.money.ledger.accounts import Entry, OpenHold
+from longterm.storage.contents import StoredObject, describe, rename
+
+MOST_HOLDS = 50
+"""Open holds that `show` lists, the oldest first."""
+MOST_ENTRIES = 1_000_000
+_SIZES = ((86_400, "days"), (3_600, "h"), (60, "min"), (1, "s"))
+_UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 
 
 @dataclass(frozen=True)
 class StateCommand:
-    """List the objects in a service's database: kind, rounds, open rounds, money, last change.
+    """Show what is in a service's database, and change limits while the service runs.
+
+      show DB                           objects, accounts, open holds and leases with their age
+      set DB money/search limit=50      change limit, reserve, period, timezone or rate of an account
+      reset DB money/search [SPENT]     set the money that counts as spent in the present period
+      release DB [LEDGER] KEY           give back a hold, or a lease whose holder died (--force before its end)
+      correct DB [LEDGER] KEY ACTUAL    replace the cost of a settled hold
+      rename DB OLD NEW                 give an object another name; stop its services first
+      log DB --since 24h                who spent what, when and how much, as CSV or JSON lines
+
+    LEDGER may be left out if the database has one only. Every change is in the log, with --note and your user name.
 
     for example:
       longterm state show service.db
-      longterm state show postgresql://localhost/service
+      longterm state set service.db money/search limit=50 --note "ticket 12"
+      longterm state log postgresql://localhost/service --since 2026-01-01 --format json
     """
 
-    action: tyro.conf.Positional[Literal["show"]]
-    """The only action."""
+    action: tyro.conf.Positional[Literal["show", "set", "reset", "release", "correct", "rename", "log"]]
+    """What to do."""
     database: tyro.conf.Positional[str]
     """A file of SQLite, or a URL of PostgreSQL."""
+    words: tyro.conf.Positional[tuple[str, ...]] = ()
+    """The object or account, and the values, as above."""
+    since: str = "24h"
+    """For log: a date, or a time back such as 90m, 24h or 7d."""
+    format: Literal["csv", "json"] = "csv"
+    """For log."""
+    note: str = ""
+    """The reason for a change."""
+    force: bool = False
+    """For release and correct: see above."""
 
     def run(self) -> None:
-        """Print a table."""
-        head = ("name", "kind", "rounds", "open", "spent", "held", "last change (UTC)")
-        rows = [_row(found) for found in describe(self.database)]
-        sys.stdout.write(TextTable(head, rows).to_text(terminal_width()) + "\n")
+        """Print or change."""
+        actions: dict[str, Callable[[], None]] = {
+            "show": self._show,
+            "set": self._set,
+            "reset": self._reset,
+            "release": self._release,
+            "correct": self._correct,
+            "rename": self._rename,
+            "log": self._log,
+        }
+        actions[self.action]()
+
+    def _show(self) -> None:
+        self._words("", 0, 0)
+        found = describe(self.database)
+        _print(("name", "kind", "rounds", "open", "spent", "held", "last change (UTC)"), [_row(one) for one in found])
+        for one in found:
+            if one.kind == "ledger":
+                with self._opened(one.name) as ledger:
+                    _print_ledger(one.name, ledger)
+
+    def _set(self) -> None:
+        target, *pairs = self._words("money/search limit=50", 2)
+        given = parse_words(" ".join(["set", *pairs]), "words")[1]
+        with self._account(target) as (ledger, account, done):
+            ledger.change(account, given, **done)
+            _say(f"{target}: {ledger.settings[account]._asdict()}")
+
+    def _reset(self) -> None:
+        target, *rest = self._words("money/search [SPENT]", 1, 2)
+        with self._account(target) as (ledger, account, done):
+            ledger.reset(account, _whole("SPENT", rest[0]) if rest else 0, **done)
+            _say(f"{target}: {ledger.balance(account)}")
+
+    def _release(self) -> None:
+        *named, key = self._words("[LEDGER] KEY", 1, 2)
+        with self._opened(*named) as ledger:
+            ledger.release(key, force=self.force, who=_user())
+            _say(f"{key}: released")
+
+    def _correct(self) -> None:
+        *named, key, actual = self._words("[LEDGER] KEY ACTUAL", 2, 3)
+        with self._opened(*named) as ledger:
+            done = ledger.correct(key, _whole("ACTUAL", actual), force=self.force, who=_user(), note=self.note)
+            _say(str(done))
+
+    def _rename(self) -> None:
+        old, new = self._words("OLD NEW", 2, 2)
+        rename(self.database, old, new)
+        _say(f"{old} is now {new}: give it this name in the service's file")
+
+    def _log(self) -> None:
+        self._words("", 0, 0)
+        since = moment(self.since)
+        rows = []
+        for one in describe(self.database):
+            if one.kind == "ledger":
+                with self._opened(one.name) as ledger:
+                    rows += [(one.name, ledger.unit, entry) for entry in ledger.record(since=since, most=MOST_ENTRIES)]
+        _print_log(sorted(rows, key=lambda row: row[-1].time), self.format)
+
+    def _words(self, usage: str, least: int, most: int | None = None) -> tuple[str, ...]:
+        if len(self.words) < least or (most is not None and len(self.words) > most):
+            what = f"are {list(self.words)}"
+            raise InputError("words", what, f"Write longterm state {self.action} DB {usage}".rstrip())
+        return self.words
+
+    @contextmanager
+    def _opened(self, name: str = "") -> Iterator[Ledger]:
+        """Open a ledger by name, or the only one."""
+        if not name:
+            names = [one.name for one in describe(self.database) if one.kind == "ledger"]
+            if len(names) != 1:
+                raise InputError("words", f"name no ledger, and there are {len(names)}", f"Name one of {names}")
+            name = names[0]
+        with Ledger.existing(self.database, name) as ledger:
+            yield ledger
+
+    @contextmanager
+    def _account(self, target: str) -> Iterator[tuple[Ledger, str, dict[str, str]]]:
+        """Open the ledger of an account, and return both with who makes the change and why."""
+        name, slash, account = target.partition("/")
+        if not slash:
+            raise InputError("words", f"{target!r} is not an account", "Write LEDGER/ACCOUNT, such as money/search")
+        with self._opened(name) as ledger:
+            yield ledger, account, {"who": _user(), "note": self.note}
+
+
+def moment(text: str) -> float:
+    """Return a date, or a time back such as 24h, in seconds since 1970."""
+    try:
+        if text[-1:] in _UNITS and text[:-1].replace(".", "", 1).isdigit():
+            return (datetime.now(UTC) - timedelta(**{_UNITS[text[-1]]: float(text[:-1])})).timestamp()
+        return max(datetime.fromisoformat(text).timestamp(), 0.0)
+    except (ValueError, OverflowError):
+        raise InputError("since", f"{text!r} is not a time", "Give a date such as 2026-01-31, or 24h") from None
 
 
 def _row(found: StoredObject) -> tuple[str, ...]:
@@ -44,3 +172,71 @@ def _row(found: StoredObject) -> tuple[str, ...]:
 def _money(amounts: dict[str, float] | None) -> str:
     shown = {name: f"{amount:.6g}" if amount % 1 else f"{amount:.0f}" for name, amount in (amounts or {}).items()}
     return ", ".join(f"{name} {amount}".lstrip() for name, amount in shown.items())
+
+
+def _print_ledger(name: str, ledger: Ledger) -> None:
+    _say(f"\n{name}: accounts, in {ledger.unit}")
+    rows = []
+    balances = ledger.accounts
+    for account, its in ledger.settings.items():
+        limit = f"{its.limit} a {its.period} ({its.timezone})" if its.period else f"{its.limit}"
+        limit += f", {its.rate} a second come back" if its.rate else ""
+        balance = balances[account]
+        rows.append((account, limit, str(balance.spent), str(balance.held), its.parent or ""))
+    _print(("account", "limit", "spent", "held", "belongs to"), rows)
+    holds = ledger.open_holds()
+    if holds:
+        _say(f"\n{name}: {len(holds)} open holds and leases, the oldest first")
+        listed = [
+            (one.key, one.account, _kind(one), str(one.held), _age(one.age), _age(one.ends_in), one.who)
+            for one in holds[:MOST_HOLDS]
+        ]
+        _print(("key", "account", "kind", "held", "age", "ends in", "by"), listed)
+
+
+def _kind(hold: OpenHold) -> str:
+    return "lease" if hold.is_lease else "hold"
+
+
+def _age(seconds: float | None) -> str:
+    if seconds is None:
+        return ""
+    size, unit = next((seconds / size, unit) for size, unit in _SIZES if abs(seconds) >= 2 * size or size == 1)
+    return f"{size:.0f} {unit}"
+
+
+def _print_log(rows: Sequence[tuple[str, str, Entry]], style: str) -> None:
+    lines = [
+        {"time": datetime.fromtimestamp(entry.time, UTC).isoformat(timespec="milliseconds"), "ledger": ledger}
+        | {"unit": unit, **{key: value for key, value in entry._asdict().items() if key != "time"}}
+        for ledger, unit, entry in rows
+    ]
+    if style == "json":
+        sys.stdout.writelines(json.dumps(line) + "\n" for line in lines)
+        return
+    writer = csv.DictWriter(sys.stdout, ["time", "ledger", "unit", *Entry._fields[1:]], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(lines)
+
+
+def _print(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    sys.stdout.write(TextTable(head, rows).to_text(terminal_width()) + "\n")
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+
+
+def _whole(name: str, text: str) -> int:
+    try:
+        return int(text.replace("_", ""))
+    except ValueError:
+        raise InputError(name, f"{text!r} is not a whole number", "Give an amount in the ledger's unit") from None
+
+
+def _user() -> str:
+    """Return the name of the user, for the record."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # a container may have none
+        return "longterm state"

@@ -61,7 +61,7 @@ def from_environment() -> Gate:
         warnings.filterwarnings("ignore", category=category)
     step, token = int(os.environ.get(HISTORY_STEP, STEP)), os.environ.get("LONGTERM_TOKEN", "")
     log = AccessLog() if os.environ.get(ACCESS_LOG) == "1" else None
-    return create_app(read_service(path), token=token, step=step, log=log)
+    return create_app(read_service(path, apply=False), token=token, step=step, log=log)
 
 
 def create_app(service: Service, *, token: str = "", step: int = STEP, log: AccessLog | None = None) -> Gate:
@@ -191,6 +191,8 @@ class _Served:
 
 def _perform(call: Call, found: Any, body: bodies.Named, caller: Caller) -> Any:
     """Make a call in the thread of its object, if the caller may."""
-    if caller.spend is not None:
+    if call.is_admin:
+        caller.require_admin()
+    elif caller.spend is not None:
         caller.require_spend(body.name, None if call.account is None else call.account(found, body))
     return call.work(found, body, caller.name)

@@ -42,6 +42,8 @@ class Call(NamedTuple):
         From the object, the body and the caller's name to the answer.
     account : callable, optional
         From the object and the body to the account of a ledger whose money is concerned.
+    is_admin : bool
+        True: only callers that may administer may use it.
     """
 
     path: str
@@ -50,6 +52,7 @@ class Call(NamedTuple):
     kinds: tuple[type, ...]
     work: Callable[[Any, Any, str], Any]
     account: Callable[[Any, Any], str] | None = None
+    is_admin: bool = False
 
 
 # --- choosers and routers ---------------------------------------------------------------------------------------
@@ -184,6 +187,39 @@ def release(found: Ledger, body: bodies.Release, who: str) -> bodies.Done:
     return bodies.Done()
 
 
+# --- what a person changes --------------------------------------------------------------------------------------
+
+
+def change(found: Ledger, body: bodies.Change, who: str) -> bodies.Settings:
+    """Change the limit, reserve, period, time zone or rate of an account while it is used."""
+    given = body.model_dump(exclude={"name", "account", "note"}, exclude_none=True)
+    found.change(body.account, given, who=who, note=body.note)
+    return _settings(found, body.account)
+
+
+def _settings(found: Ledger, account: str) -> bodies.Settings:
+    balance = found.balance(account)
+    return bodies.Settings(**found.settings[account]._asdict(), spent=balance.spent, held=balance.held)
+
+
+def reset(found: Ledger, body: bodies.Reset, who: str) -> bodies.Settings:
+    """Set the money that counts as spent in an account in its present period."""
+    found.reset(body.account, body.spent, who=who, note=body.note)
+    return _settings(found, body.account)
+
+
+def correct(found: Ledger, body: bodies.Correct, who: str) -> bodies.Corrected:
+    """Replace the cost of a settled hold. Both entries stay in the record."""
+    done = found.correct(body.key, body.actual, correction=body.correction, force=body.force, who=who, note=body.note)
+    return bodies.Corrected(account=done.account, old=done.old, new=done.new, moved=list(done.moved))
+
+
+def force_release(found: Ledger, body: bodies.ForceRelease, who: str) -> bodies.Done:
+    """Give back a hold, or a lease whose holder died, also before its end."""
+    found.release(body.key, force=True, who=who)
+    return bodies.Done()
+
+
 def _named_account(found: Ledger, body: bodies.HoldRequest) -> str:
     return body.account
 
@@ -204,5 +240,9 @@ CALLS = (
     Call("hold", bodies.HoldRequest, bodies.Held, (Ledger,), hold, _named_account),
     Call("settle-hold", bodies.SettleHold, bodies.Done, (Ledger,), settle_hold, _held_account),
     Call("release", bodies.Release, bodies.Done, (Ledger,), release, _held_account),
+    Call("set", bodies.Change, bodies.Settings, (Ledger,), change, is_admin=True),
+    Call("reset", bodies.Reset, bodies.Settings, (Ledger,), reset, is_admin=True),
+    Call("correct", bodies.Correct, bodies.Corrected, (Ledger,), correct, is_admin=True),
+    Call("force-release", bodies.ForceRelease, bodies.Done, (Ledger,), force_release, is_admin=True),
 )
-"""All POST paths that callers with permission to spend may use."""
+"""All POST paths."""

@@ -134,6 +134,32 @@ class Client:
         """Give back a hold."""
         return self._call("release", name=name, key=key)
 
+    # --- with a token that may administer ---------------------------------------------------------------------
+
+    def set(self, name: str, account: str, *, note: str = "", **changes: Any) -> dict[str, Any]:
+        """Change `limit`, `reserve`, `period`, `timezone` or `rate` of an account, and return its settings."""
+        return self._call("set", name=name, account=account, note=note, **changes)
+
+    def reset(self, name: str, account: str, spent: int = 0, *, note: str = "") -> dict[str, Any]:
+        """Set the money that counts as spent in an account in its present period."""
+        return self._call("reset", name=name, account=account, spent=spent, note=note)
+
+    def correct(
+        self, name: str, key: str, actual: int, *, correction: str | None = None, **options: Any
+    ) -> dict[str, Any]:
+        """Replace the cost of a settled hold; perhaps with `force` and a `note`."""
+        return self._call("correct", name=name, key=key, actual=actual, correction=correction or _key(), **options)
+
+    def force_release(self, name: str, key: str) -> dict[str, Any]:
+        """Give back a hold, or a lease whose holder died."""
+        return self._call("force-release", name=name, key=key)
+
+    # --- figures ----------------------------------------------------------------------------------------------
+
+    def accounts(self) -> dict[str, Any]:
+        """Return settings, balances and open holds of all ledgers."""
+        return self._send("GET", "accounts", None)
+
     def status(self) -> dict[str, Any]:
         """Return the figures of all objects."""
         return self._send("GET", "status", None)

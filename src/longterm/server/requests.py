@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -13,6 +13,7 @@ Text = Annotated[str, Field(min_length=1, max_length=200)]
 RoundToken = Annotated[str, Field(max_length=100, description="The token of the round.")]
 Numbers = Annotated[list[float], Field(max_length=MOST_NUMBERS)]
 Table = Annotated[list[Numbers] | Numbers, Field(max_length=MOST_NUMBERS)]
+Note = Annotated[str, Field(max_length=1000, description="The reason, for the record.")]
 Groups = Annotated[list[Text], Field(max_length=100)]
 
 
@@ -141,6 +142,64 @@ class Release(Named):
     """A hold to give back."""
 
     key: Text
+
+
+class Change(Named):
+    """New settings of an account. What is left out stays."""
+
+    account: Text
+    limit: int | None = None
+    reserve: int | None = None
+    period: Literal["day", "week", "month", ""] | None = Field(default=None, description='"" is none.')
+    timezone: Text | None = None
+    rate: int | None = None
+    note: Note = ""
+
+
+class Reset(Named):
+    """The money that counts as spent in an account from now on."""
+
+    account: Text
+    spent: int = 0
+    note: Note = ""
+
+
+class Correct(Named):
+    """The right cost of a hold that was settled."""
+
+    key: Text
+    actual: int
+    correction: Key = None
+    force: bool = Field(default=False, description="Accept a cost above 100 times the amount held.")
+    note: Note = ""
+
+
+class ForceRelease(Named):
+    """A lease whose holder died, or a hold to give back."""
+
+    key: Text
+
+
+class Settings(BaseModel):
+    """An account."""
+
+    limit: int
+    parent: str | None
+    period: str | None
+    timezone: str
+    rate: int
+    reserve: int | None
+    spent: int
+    held: int
+
+
+class Corrected(BaseModel):
+    """A correction."""
+
+    account: str
+    old: int
+    new: int
+    moved: list[str] = Field(description="Accounts that were corrected in a later period.")
 
 
 class Done(BaseModel):

@@ -54,6 +54,7 @@ from longterm.money import (
     ThompsonSampling,
 )
 from longterm.play import LiveLearner
+from longterm.server.changes import AppliedSettings, apply_account, warn_of_others
 from longterm.server.service import ServedChooser, ServedRouter, Service
 from longterm.server.tokens import HASH, Caller, KnownToken
 
@@ -71,11 +72,15 @@ DATABASE = "LONGTERM_DATABASE"
 
 
 class Place(NamedTuple):
-    """The database of an object, its name and durability there, and its table in the file."""
+    """The database of an object, its name and durability there, and its table in the file.
+
+    `applied` is what the file said before, by table; None if changes are not to be applied.
+    """
 
     url: str
     options: dict[str, Any]
     where: str
+    applied: dict[str, dict[str, Any]] | None
 
 
 # --- kinds: the fields of each class are the keys of its table --------------------------------------------------
@@ -98,14 +103,22 @@ class LedgerTable(Table):
     accounts: dict[str, AccountTable]
     unit: str = "unit"
     holds: dict[str, Any] | None = None
+    remember: float = 86_400.0
+    keep: float = 604_800.0
 
     def open(self, place: Place) -> Ledger:
-        """Open the ledger and add its accounts."""
+        """Open the ledger, add new accounts, and apply what has changed in the file about others."""
         rule: Any = "worst" if self.holds is None else built(f"{place.where}.holds", ExcessHold, self.holds)
-        ledger = at(place.where, Ledger.open, place.url, unit=self.unit, holds=rule, **place.options)
+        times = {"remember": self.remember, "keep": self.keep}
+        ledger = at(place.where, Ledger.open, place.url, unit=self.unit, holds=rule, **times, **place.options)
         try:
+            known = ledger.settings
             for name, account in self.accounts.items():
-                at(f"{place.where}.accounts.{name}", ledger.add_account, name=name, **account.model_dump())
+                where, wanted = f"{place.where}.accounts.{name}", account.model_dump()
+                if name not in known:
+                    at(where, ledger.add_account, name=name, **wanted)
+                elif place.applied is not None:
+                    at(where, apply_account, ledger, where, name, wanted, place.applied.get(where))
         except BaseException:
             ledger.close()
             raise
@@ -275,13 +288,15 @@ class ServiceTable(Table):
     intervals: dict[str, Any] = {}
 
 
-def read_service(path: str | PathLike[str]) -> Service:
+def read_service(path: str | PathLike[str], *, apply: bool = True) -> Service:
     """Open the objects that a TOML file describes, or create them in its database.
 
     Parameters
     ----------
     path : path
         The file.
+    apply : bool
+        Apply what has changed in the file since it was last applied, and log it.
 
     Returns
     -------
@@ -316,32 +331,50 @@ def read_service(path: str | PathLike[str]) -> Service:
     except (ValueError, RecursionError) as error:
         raise InputError(str(path), f"is not TOML ({error})", "Correct the line that it names") from error
     try:
-        return open_service(table, path.parent)
+        return open_service(table, path.parent, apply=apply)
     except InputError as error:  # name the file
         raise InputError(f"{path}: {error.argument}", error.what, error.remedy) from error
 
 
-def open_service(table: Mapping[str, Any], folder: Path) -> Service:
+def open_service(table: Mapping[str, Any], folder: Path, *, apply: bool = True) -> Service:
     """Open the objects of a table. A relative path of its database is in `folder`."""
     settings = read_table(ServiceTable, table, "service")
     database = os.environ.get(DATABASE) or settings.database
     if not database.startswith(("postgresql://", "postgres://")):
         database = os.fspath(folder / database)
     service = Service(database, settings.title)
+    memory = AppliedSettings(database) if apply else None
+    applied = None if memory is None else memory.read()
+    tables: dict[str, Any] = {}
     try:
         for kind, shape in KINDS.items():
             for name, given in getattr(settings, kind).items():
                 where = f"{kind}.{name}"
                 _require_name(service, where, name)
-                place = Place(database, {"name": name, "durability": settings.durability}, where)
-                service.objects[name] = at(where, read_table(shape, given, where).open, place)
+                place = Place(database, {"name": name, "durability": settings.durability}, where, applied)
+                tables[name] = read_table(shape, given, where)
+                service.objects[name] = at(where, tables[name].open, place)
                 service.kinds[name] = kind
         service.tokens = _known_tokens(settings.tokens, service)
+        if not service.objects:
+            remedy = f"Add a table such as [ledger.money]; kinds are {list(KINDS)}"
+            raise InputError("service", "has no object", remedy)
+        if memory is not None:
+            accounts = {name: one.accounts for name, one in tables.items() if isinstance(one, LedgerTable)}
+            memory.add(
+                {
+                    f"ledger.{name}.accounts.{account}": table.model_dump()
+                    for name, tables_of in accounts.items()
+                    for account, table in tables_of.items()
+                }
+            )
+            warn_of_others(database, set(service.objects), {name: set(one) for name, one in accounts.items()})
     except BaseException:
         service.close()
         raise
-    if not service.objects:
-        raise InputError("service", "has no object", f"Add a table such as [ledger.money]; kinds are {list(KINDS)}")
+    finally:
+        if memory is not None:
+            memory.close()
     return service
 
 

@@ -6,6 +6,7 @@ import asyncio
 import math
 import time
 from collections.abc import Mapping
+from functools import partial
 from importlib.resources import files
 from typing import Any
 
@@ -23,6 +24,8 @@ from longterm.storage.replica import Metrics
 
 READ_SECONDS = 2.0
 """An object that does not answer within this time has no figures, and is not ready."""
+MOST_HOLDS, MOST_ENTRIES = 1000, 10_000
+"""The largest numbers of open holds and of entries of the record in an answer."""
 MOST_POINTS = 240
 """The intervals that the page draws."""
 _PAGE = {"": "text/html", "page.css": "text/css", "page.js": "text/javascript"}
@@ -102,6 +105,18 @@ class Views:
                 for name, one in found.items()
             }
 
+        @app.get("/accounts")
+        async def accounts(request: Request) -> dict[str, Any]:
+            """Return the settings, the balances and the open holds and leases of every ledger."""
+            _require_read(request)
+            return {name: await self._lanes[name].run(_accounts_of, one) for name, one in self._ledgers.items()}
+
+        @app.get("/log")
+        async def log(request: Request, since: float = 0.0, most: int = 1000) -> list[dict[str, Any]]:
+            """Return who changed the money of accounts, when and by how much, the newest first."""
+            _require_read(request)
+            return await self._entries(since, most)
+
         @app.get("/history")
         async def read_history(request: Request, seconds: float = 3600) -> dict[str, Any]:
             """Return the figures and counts of the last seconds, for the page."""
@@ -139,6 +154,17 @@ class Views:
         for name, kind in _PAGE.items():
             page(name, kind)
 
+    @property
+    def _ledgers(self) -> dict[str, Ledger]:
+        return {name: one for name, one in self._service.objects.items() if isinstance(one, Ledger)}
+
+    async def _entries(self, since: float, most: int) -> list[dict[str, Any]]:
+        found = []
+        for name, one in self._ledgers.items():
+            entries = await self._lanes[name].run(partial(one.record, since=since, most=min(most, MOST_ENTRIES)))
+            found += [{"ledger": name, "unit": one.unit, **entry._asdict()} for entry in entries]
+        return sorted(found, key=lambda entry: -entry["time"])[:most]
+
     def _facts(self) -> dict[str, Any]:
         """Return what the page shows about the objects besides figures."""
         objects = self._service.objects
@@ -146,6 +172,14 @@ class Views:
         actions = {name: one.actions for name, one in objects.items() if hasattr(one, "actions")}
         facts = {"title": self._service.title, "step": self._history.step, "kinds": self._service.kinds}
         return {**facts, "units": units, "actions": actions}
+
+
+def _accounts_of(ledger: Ledger) -> dict[str, Any]:
+    """Return what a person decides about a ledger's accounts, their balances, and the open holds."""
+    balances = ledger.accounts
+    accounts = {name: {**one._asdict(), **balances[name]._asdict()} for name, one in ledger.settings.items()}
+    holds = [one._asdict() for one in ledger.open_holds()[:MOST_HOLDS]]
+    return {"unit": ledger.unit, "accounts": accounts, "holds": holds}
 
 
 def _exchange(request: Request) -> Exchange:

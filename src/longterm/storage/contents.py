@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from contextlib import suppress
 from os import PathLike
@@ -9,9 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from longterm.errors import DatabaseError, InputError, did_you_mean
 from longterm.storage import schema as sql
 from longterm.storage.database import Database
 from longterm.storage.packing import MalformedError, unpack_checked
+from longterm.storage.replica import LONGEST_NAME
 from longterm.storage.rounds import split_state, unwritten
 
 
@@ -76,6 +79,76 @@ def describe(url: str | PathLike[str]) -> list[StoredObject]:
                 spent, held = _pacer_money(state, database.read(sql.READ_ROUNDS, name, 0, rounds), numbers)
             found.append(StoredObject(name, kind, rounds, open_rounds, spent, held, changed))
         return found
+    finally:
+        database.close()
+
+
+def read_definition(url: str | PathLike[str], name: str) -> tuple[str, dict[str, Any]]:
+    """Return the kind of an object and the arguments that it was created with, as they are stored.
+
+    Parameters
+    ----------
+    url : path or str
+        A file of SQLite, or a URL ``postgresql://…``.
+    name : str
+        The object.
+
+    Returns
+    -------
+    kind, arguments
+
+    Raises
+    ------
+    InputError
+        If the database has no object with this name.
+    DatabaseError
+        If the database cannot be read.
+    """
+    database = Database(url, "relaxed", create=False)
+    try:
+        rows = database.read(sql.READ_OBJECT, name)
+        if not rows:
+            known = [found[0] for found in database.read(sql.OBJECTS)]
+            what = f"the database has no object {name!r}{did_you_mean(name, known)}"
+            raise InputError("name", what, f"Choose from {known}")
+        return rows[0][0], json.loads(rows[0][1])
+    except ValueError as error:
+        if isinstance(error, InputError):
+            raise
+        raise DatabaseError(database.path, "corrupted", f"{name!r} has no definition", "Restore a backup") from None
+    finally:
+        database.close()
+
+
+def rename(url: str | PathLike[str], old: str, new: str) -> None:
+    """Give an object another name. Stop the services that use it first: they know the old name.
+
+    Parameters
+    ----------
+    url : path or str
+        A file of SQLite, or a URL ``postgresql://…``.
+    old, new : str
+        Its name and the new one, which must be free.
+
+    Raises
+    ------
+    InputError
+        If there is no such object, or the new name is taken or cannot be one.
+    DatabaseError
+        If the database cannot be written.
+    """
+    if not 0 < len(new) <= LONGEST_NAME or not new.isprintable():
+        raise InputError("new", f"{new!r:.60} is not a name", f"Give a text of 1 to {LONGEST_NAME} characters")
+    database = Database(url, "commit", create=False)
+    try:
+        with database.locked(old):
+            known = [found[0] for found in database.read(sql.OBJECTS)]
+            if old not in known:
+                what = f"the database has no object {old!r}{did_you_mean(old, known)}"
+                raise InputError("old", what, f"Choose from {known}")
+            if new in known:
+                raise InputError("new", f"{new!r} is the name of another object", "Choose a free name")
+            database.write_locked([(statement, (new, old)) for statement in sql.RENAME_OBJECT])
     finally:
         database.close()
 

@@ -133,6 +133,17 @@ PUT_GROUP = (
     "largest = excluded.largest"
 )
 LAST_TIME = "SELECT MAX(changed) FROM longterm_objects"
+_NAMED = {
+    "longterm_objects": "name",
+    "longterm_rounds": "object",
+    "longterm_parts": "object",
+    "longterm_accounts": "ledger",
+    "longterm_holds": "ledger",
+    "longterm_entries": "ledger",
+    "longterm_groups": "object",
+}
+"""The column of each table that has the name of an object."""
+RENAME_OBJECT = [f"UPDATE {table} SET {column} = ? WHERE {column} = ?" for table, column in _NAMED.items()]
 LOCK_OBJECT = "SELECT version FROM longterm_objects WHERE name = ? FOR UPDATE"
 
 

@@ -49,6 +49,33 @@ class Balance(NamedTuple):
         return max(self.limit - self.spent - self.held, 0)
 
 
+class AccountSettings(NamedTuple):
+    """What a person decides about an account.
+
+    Parameters
+    ----------
+    limit : int
+        The limit, in units.
+    parent : str, optional
+        The account that it belongs to.
+    period : {"day", "week", "month"}, optional
+        The limit is for this period.
+    timezone : str
+        Where periods begin.
+    rate : int
+        Units a second by which the money spent is replenished.
+    reserve : int, optional
+        The largest amount by which the spend may exceed the limit.
+    """
+
+    limit: int
+    parent: str | None
+    period: Period | None
+    timezone: str
+    rate: int
+    reserve: int | None
+
+
 @dataclass(frozen=True)
 class Account:
     """A row of `longterm_accounts`. `exposed` is the sum of the largest costs of open holds."""

@@ -25,10 +25,11 @@ from types import MappingProxyType
 from typing import Any, Literal, Self
 
 from longterm._base import validate
-from longterm.errors import InputError
+from longterm.errors import InputError, did_you_mean
 from longterm.money.holds import ExcessHold
 from longterm.money.ledger.accounts import (
     SECOND,
+    AccountSettings,
     Balance,
     Correction,
     Entry,
@@ -45,11 +46,14 @@ from longterm.money.ledger.accounts import (
 from longterm.money.ledger.lease import Lease
 from longterm.money.ledger.ledger_rows import MAX_DEPTH, LedgerRows
 from longterm.storage import schema as sql
+from longterm.storage.contents import read_definition
 from longterm.storage.database import Database, Durability
 from longterm.storage.replica import Metrics, NoCopy, Replica, Stored
 
 KIND = "ledger"
 HOURS_24 = 86_400.0
+CHANGEABLE = ("limit", "reserve", "period", "timezone", "rate")
+"""What may be changed of an account while it is used."""
 
 
 class Ledger(Stored[NoCopy]):
@@ -147,6 +151,31 @@ settled, or for its period to end, or raise its limit.
         ledger._replica.attach(url, name, durability)
         ledger._rows.ledger = name
         return ledger
+
+    @classmethod
+    def existing(cls, url: str | PathLike[str], name: str = "ledger", *, durability: Durability = "commit") -> Self:
+        """Return a ledger of a database with the unit and the rule for holds that it was created with.
+
+        Parameters
+        ----------
+        url : path or str
+            A file for SQLite, or a URL ``postgresql://…``.
+        name : str
+            Its name in the database.
+        durability : {"commit", "relaxed"}
+            As for `open`.
+
+        Raises
+        ------
+        InputError
+            If the database has no ledger with this name.
+        """
+        kind, stored = read_definition(url, name)
+        if kind != KIND:
+            raise InputError("name", f"{name!r} is a {kind}, not a ledger", "longterm state show lists the ledgers")
+        holds = stored["holds"]
+        rule: Any = "worst" if holds == "worst" else ExcessHold(**{k: v for k, v in holds.items() if k != "class"})
+        return cls.open(url, unit=stored["unit"], holds=rule, name=name, durability=durability)
 
     def __repr__(self) -> str:
         return f"Ledger({self._replica.name!r}, unit={self.unit!r})"
@@ -271,6 +300,39 @@ settled, or for its period to end, or raise its limit.
         given = require_text("account", account), period, timezone, units
         self._replica.run(self._rows.set_period, *given, require_note("who", who), require_note("note", note))
 
+    def change(self, account: str, changes: Mapping[str, Any], *, who: str = "", note: str = "") -> None:
+        """Change what a person decides about an account, by name.
+
+        Parameters
+        ----------
+        account : str
+            The account.
+        changes : mapping of str to object
+            New values of `limit`, `reserve`, `period`, `timezone` or `rate`. A period of "" or None is none.
+        who, note : str
+            Who makes the change and why, for `record`.
+
+        Raises
+        ------
+        InputError
+            If a name is not one of these, or a value cannot be used.
+        """
+        known = self.settings
+        if account not in known:
+            what = f"there is no account {account!r}{did_you_mean(account, known)}"
+            raise InputError("account", what, f"Choose from {list(known)}")
+        for name in changes:
+            if name not in CHANGEABLE:
+                what = f"of an account cannot be changed{did_you_mean(name, CHANGEABLE)}"
+                raise InputError(name, what, f"Choose from {list(CHANGEABLE)}, or add another account")
+        new = known[account]._asdict() | dict(changes)
+        require_amount("limit", new["limit"])  # before the first of two transactions
+        done = {"who": who, "note": note}
+        if {"period", "timezone", "rate"} & set(changes):
+            self.set_period(account, new["period"] or None, timezone=new["timezone"], rate=new["rate"], **done)
+        if {"limit", "reserve"} & set(changes):
+            self.set_limit(account, new["limit"], reserve=new["reserve"], **done)
+
     def reset(self, account: str, spent: int = 0, *, who: str = "", note: str = "") -> None:
         """Set the money spent in an account in its present period. Its parents and open holds stay as they are.
 
@@ -302,6 +364,14 @@ settled, or for its period to end, or raise its limit.
         """The balances of all accounts, by name."""
         rows = self._replica.run(self._rows.accounts)
         return MappingProxyType({row.name: Balance(row.maximum, row.spent, row.held) for row in rows})
+
+    @property
+    def settings(self) -> Mapping[str, AccountSettings]:
+        """The limit, parent, period, time zone, rate and reserve of all accounts, by name."""
+        rows = self._replica.run(self._rows.accounts)
+        return MappingProxyType(
+            {a.name: AccountSettings(a.maximum, a.parent, a.period, a.zone, a.rate, a.reserve) for a in rows}
+        )
 
     def metrics(self) -> Metrics:
         """Return figures for monitoring; those of money are by account.

@@ -1,0 +1,127 @@
+"""Changes of the settings file, applied to accounts that exist already when the service starts.
+
+A limit may be changed in the file, or by `longterm state set` while the service runs. The last change is to hold. So
+the database remembers what the file said when it was last applied, and only what has changed in the file since is
+applied. Workers that are replaced later apply nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import Any
+
+from longterm.errors import DatabaseError, InputError
+from longterm.money import Ledger
+from longterm.storage import schema as sql
+from longterm.storage.contents import describe
+from longterm.storage.database import Database
+from longterm.storage.replica import NoCopy, Replica, Stored
+
+KIND = "server settings"
+OBJECT = "longterm server settings"
+"""Its name in the database."""
+LOG = logging.getLogger("longterm.server")
+WHO = "the settings file"
+"""Who changes an account, in the record of its ledger."""
+
+
+class AppliedSettings(Stored[NoCopy]):
+    """What the settings file said about each account when it was last applied.
+
+    Parameters
+    ----------
+    url : str
+        The service's database.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._replica = Replica(NoCopy(KIND), {})
+        self._replica.attach(url, OBJECT, "commit")
+
+    def read(self) -> dict[str, dict[str, Any]]:
+        """Return the settings by place, such as ``ledger.money.accounts.team``."""
+        found: dict[str, dict[str, Any]] = self._replica.run(self._read)
+        return found
+
+    def _read(self, database: Database) -> dict[str, dict[str, Any]]:
+        contents = database.parts(self._replica.name, -1, 0)
+        try:
+            found = json.loads(contents[0]) if contents else {}
+        except ValueError:
+            found = None
+        if not isinstance(found, dict) or not all(isinstance(one, dict) for one in found.values()):
+            raise DatabaseError(database.path, "corrupted", "the applied settings make no sense", "Restore a backup")
+        return found
+
+    def add(self, settings: dict[str, dict[str, Any]]) -> None:
+        """Remember settings. Those of other places stay."""
+
+        def write(database: Database) -> None:
+            content = json.dumps(self._read(database) | settings).encode()
+            database.write_locked([(sql.PUT_PART, (self._replica.name, 0, content))])
+
+        self._replica.run(write)
+
+
+def apply_account(ledger: Ledger, place: str, name: str, wanted: dict[str, Any], before: dict[str, Any] | None) -> None:
+    """Apply what has changed in the file about an account that exists.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        Its ledger.
+    place : str
+        Its table in the file, for messages.
+    name : str
+        The account.
+    wanted : dict
+        What the file says.
+    before : dict, optional
+        What the file said when it was last applied; None if that is not known.
+
+    Raises
+    ------
+    InputError
+        If the change cannot be made. The message names what can.
+    """
+    present = ledger.settings[name]._asdict()
+    changed = {}
+    for key, value in wanted.items():
+        if value == present[key]:
+            continue
+        if before is None or value != before.get(key):
+            changed[key] = value
+        else:
+            LOG.warning(
+                "%s.%s: %r in the database was set after %r in the file, and stays", place, key, present[key], value
+            )
+    if "parent" in changed:
+        what = f"was {present['parent']!r}, is {changed['parent']!r}, and an account keeps its parent"
+        raise InputError(f"{place}.parent", what, "Undo the change, or add an account with another name")
+    if changed:
+        ledger.change(name, changed, who=WHO)
+    for key, value in changed.items():
+        LOG.warning("%s.%s: %r before, %r now", place, key, present[key], value)
+
+
+def warn_of_others(url: str, names: set[str], accounts: dict[str, set[str]]) -> None:
+    """Log the objects and accounts that are in the database and not in the file.
+
+    Parameters
+    ----------
+    url : str
+        The database.
+    names : set of str
+        The objects in the file.
+    accounts : dict of str to set
+        The accounts in the file, by ledger.
+    """
+    for one in describe(url):
+        if one.kind.startswith("server "):
+            continue
+        if one.name not in names:
+            advice = "If it was renamed in the file, run: longterm state rename DB OLD NEW"
+            LOG.warning("the database has the %s %r, which is not in the file. %s", one.kind, one.name, advice)
+        for account in sorted(set(one.spent or {}) - accounts[one.name] if one.name in accounts else ()):
+            LOG.warning("the ledger %r has the account %r, which is not in the file", one.name, account)

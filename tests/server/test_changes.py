@@ -1,0 +1,152 @@
+"""Limits, periods and names change while a service runs, over a restart and in a rolling upgrade."""
+
+import logging
+
+import pytest
+
+from longterm import InputError
+from longterm.money import Ledger
+from longterm.server import Client, ServerError
+from longterm.server.settings import open_service
+from longterm.server.tokens import hash_of, new_token
+from longterm.storage.contents import rename
+from servers import SERVICE, fetch, in_thread
+
+
+def table(ledger="money", **team):
+    accounts = {"organisation": {"limit": 1000}, "team": {"limit": 600, "parent": "organisation"} | team}
+    return {"database": "a.db", "ledger": {ledger: {"unit": "cent", "accounts": accounts}}}
+
+
+@pytest.fixture
+def said(caplog):
+    caplog.set_level(logging.WARNING, "longterm.server")
+    return lambda: [record.getMessage() for record in caplog.records]
+
+
+def start(folder, said, *, apply=True, **changes):
+    """Start a service, and return the settings of its account and what was logged."""
+    before = len(said())
+    service = open_service(table(**changes), folder, apply=apply)
+    found = service.objects[next(iter(service.objects))].settings["team"]
+    service.close()
+    return found, said()[before:]
+
+
+def test_a_changed_limit_and_period_are_applied_and_logged(tmp_path, said):
+    assert start(tmp_path, said)[1] == []
+    with Ledger.existing(tmp_path / "a.db", "money") as ledger:
+        ledger.hold("team", 400, "one")
+        ledger.settle("one", 400)
+    found, logged = start(tmp_path, said, limit=300, period="day", timezone="Europe/Berlin")
+    assert (found.limit, found.period, found.timezone) == (300, "day", "Europe/Berlin")
+    place = "ledger.money.accounts.team"
+    assert logged == [
+        f"{place}.limit: 600 before, 300 now",
+        f"{place}.period: None before, 'day' now",
+        f"{place}.timezone: 'UTC' before, 'Europe/Berlin' now",
+    ]
+    with Ledger.existing(tmp_path / "a.db", "money") as ledger:
+        assert ledger.balance("team") == (300, 400, 0)  # what was spent still counts
+        entries = {(one.what, one.old, one.new, one.who) for one in ledger.record()}
+    assert ("limit", 600, 300, "the settings file") in entries
+
+
+def test_a_limit_that_was_set_later_stays_until_the_file_changes(tmp_path, said):
+    start(tmp_path, said)
+    with Ledger.existing(tmp_path / "a.db", "money") as ledger:
+        ledger.set_limit("team", 50)
+    found, logged = start(tmp_path, said)
+    assert found.limit == 50
+    assert logged == ["ledger.money.accounts.team.limit: 50 in the database was set after 600 in the file, and stays"]
+    assert start(tmp_path, said, limit=700)[0].limit == 700
+
+
+def test_an_upgrade_of_one_replica_after_another(tmp_path, said):
+    """A worker of the old replica that is replaced, with its old file, changes nothing back."""
+    old = open_service(table(), tmp_path)
+    new = open_service(table(limit=100), tmp_path)
+    worker = open_service(table(), tmp_path, apply=False)
+    for service in (old, new, worker):
+        assert service.objects["money"].settings["team"].limit == 100
+    with pytest.raises(Exception, match="100 are available"):
+        old.objects["money"].hold("team", 101, "one")
+    for service in (old, new, worker):
+        service.close()
+
+
+def test_a_change_that_cannot_be_made_says_what_can(tmp_path, said):
+    start(tmp_path, said)
+    with pytest.raises(InputError, match="add an account with another name") as caught:
+        start(tmp_path, said, parent=None)
+    assert caught.value.argument == "ledger.money.accounts.team.parent"
+    assert start(tmp_path, said)[0].limit == 600
+
+
+def test_a_renamed_object_is_named_in_a_warning(tmp_path, said):
+    start(tmp_path, said)
+    logged = start(tmp_path, said, ledger="cash")[1]
+    assert any("has the ledger 'money', which is not in the file" in line and "rename" in line for line in logged)
+    other = tmp_path / "other"
+    other.mkdir()
+    start(other, said, limit=500)
+    with Ledger.existing(other / "a.db", "money") as ledger:
+        ledger.hold("team", 70, "one")
+    rename(other / "a.db", "money", "cash")
+    found, logged = start(other, said, ledger="cash", limit=500)
+    assert (found.limit, logged) == (500, [])
+    with Ledger.existing(other / "a.db", "cash") as ledger:
+        ledger.settle("one", 60)
+        assert ledger.balance("organisation").spent == 60
+    for old, new in (("nothing", "x"), ("cash", "cash"), ("cash", "")):
+        with pytest.raises(InputError):
+            rename(other / "a.db", old, new)
+
+
+OPERATOR, TEAM = new_token(), new_token()
+TOKENS = f"""
+[tokens.operator]
+hashes = ["{hash_of(OPERATOR)}"]
+admin = true
+[tokens.team]
+hashes = ["{hash_of(TEAM)}"]
+read = true
+spend = ["money"]
+"""
+
+
+def test_an_operator_changes_limits_over_http(tmp_path):
+    with in_thread(tmp_path, SERVICE + TOKENS) as url:
+        with Client(url, token=OPERATOR) as operator, Client(url, token=TEAM) as team:
+            team.hold("money", "team", 300, "one")
+            team.settle_hold("money", "one", 200)
+            team.hold("money", "team", 10, "two")
+            assert operator.set("money", "team", limit=250, period="day", note="ticket 1")["spent"] == 200
+            with pytest.raises(ServerError, match="40 are available"):
+                team.hold("money", "team", 41, "three")
+            assert operator.correct("money", "one", 150)["new"] == 150
+            assert operator.reset("money", "team", 5)["spent"] == 5
+            operator.force_release("money", "two")
+            assert operator.set("money", "team", period="").get("period") is None
+            for change in (
+                lambda: team.set("money", "team", limit=1),
+                lambda: team.reset("money", "team"),
+                lambda: team.correct("money", "one", 0),
+                lambda: team.force_release("money", "one"),
+            ):
+                with pytest.raises(ServerError, match="may not administer") as caught:
+                    change()
+                assert caught.value.status == 403
+            found = team.accounts()["money"]
+            assert (found["accounts"]["team"]["limit"], found["accounts"]["team"]["spent"], found["holds"]) == (
+                250,
+                5,
+                [],
+            )
+            with pytest.raises(ServerError, match="did you mean 'team'"):
+                operator.set("money", "tem", limit=1)
+        status, text = fetch(f"{url}/log", headers={"Authorization": f"Bearer {TEAM}"})
+        assert status == 200
+        assert '"who":"operator"' in text
+        assert '"note":"ticket 1"' in text
+        assert '"who":"team"' in text
