@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -14,6 +14,10 @@ from longterm.calibration.certificates import Bound
 from longterm.calibration.intervals import Intervals, require_names
 from longterm.calibration.rule import LARGEST_SCORE
 from longterm.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 Groups = Sequence[Iterable[str]] | None
 _Row = tuple[float, tuple[str, ...]]
@@ -42,7 +46,7 @@ class _Online(ReprMixin):
         """Limits of `error_` that hold on every sequence."""
         return self._intervals.bound()
 
-    def plot(self, *, window: int = 200, axes: Any = None) -> Any:
+    def plot(self, *, window: int = 200, axes: Sequence[Axes] | None = None) -> Figure:
         """Draw coverage, width and the certificate; see `Intervals.plot`."""
         return self._intervals.plot(window=window, axes=axes)
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from copy import copy
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -16,6 +16,10 @@ from longterm.calibration.certificates import Bound
 from longterm.calibration.plot import plot_coverage
 from longterm.calibration.rule import Calibration, CalibrationState
 from longterm.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 HISTORY = 20_000
 """The number of settled intervals that `Intervals.plot` can draw."""
@@ -147,7 +151,7 @@ class Intervals(ReprMixin):
         lower, upper, theorem = self.rule.bound(self.state)
         return Bound(self._of_sides(lower), self._of_sides(upper), theorem)
 
-    def plot(self, *, window: int = 200, axes: Any = None) -> Any:
+    def plot(self, *, window: int = 200, axes: Sequence[Axes] | None = None) -> Figure:
         """Draw rolling coverage overall and by group, the width, and the sum of errors within its certificate.
 
         Return the Matplotlib figure.

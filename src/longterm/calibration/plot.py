@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -11,10 +11,13 @@ from longterm._base import validate
 from longterm.calibration.certificates import Bound
 from longterm.errors import InputError, missing_extra
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 def plot_coverage(
     history: Sequence[tuple[bool, float, tuple[str, ...]]], level: float, bound: Bound, window: int, axes: Any
-) -> Any:
+) -> Figure:
     """Draw rolling coverage, widths, and the sum of errors with its certificate; return the figure."""
     validate.count("window", window)
     if len(history) < 2:
@@ -42,7 +45,7 @@ def plot_coverage(
     axes[2].axhspan(bound.lower[0], bound.upper[0], alpha=0.15, label=f"certificate ({bound.theorem})")
     axes[2].set(xlabel="round", ylabel="sum of errors")
     axes[2].legend(loc="best", fontsize="small")
-    return axes[0].figure
+    return cast("Figure", axes[0].figure)
 
 
 def _rolling(values: Any, window: int) -> Any:

@@ -11,12 +11,16 @@ from numpy.typing import NDArray
 
 from longterm._base import validate
 from longterm._base.arrays import FloatArray
+from longterm._base.display import TextTable, format_number
 from longterm.errors import InputError, StreamEndedError
 from longterm.play.engines.trace import SeedsPlayed
 from longterm.problems import Problem
 from longterm.problems.benchmarks import Benchmark
 from longterm.problems.streams import Stream
 from longterm.problems.streams.base import Block
+
+MAX_SHOWN_ROUNDS = 10
+"""Recorded rounds that a notebook shows."""
 
 FEASIBILITY = 1e-9
 """A point counts as feasible if it violates no constraint by more than this share of D."""
@@ -58,6 +62,14 @@ class Hindsight:
         loss = f"{losses.mean():.6g}" + (f" on average of {losses.size} sequences" if losses.size > 1 else "")
         rounds = f"{len(self.rounds)} rounds to {self.rounds[-1]}"
         return f"Hindsight({rounds}, loss {loss}, certified to {self.gap[-1].max():.2g}, solver={self.solver!r})"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (f"{t:,}", format_number(float(loss.mean())), f"{gap.max():.2g}")
+            for t, loss, gap in zip(self.rounds, self.loss, self.gap, strict=True)
+        ]
+        shown = rows if len(rows) <= MAX_SHOWN_ROUNDS else [*rows[: MAX_SHOWN_ROUNDS - 2], ("…", "", ""), rows[-1]]
+        return TextTable(("round", "loss", "certified gap"), shown, title=f"Hindsight: {self.solver}").to_html()
 
     @property
     def relative_gap(self) -> FloatArray:

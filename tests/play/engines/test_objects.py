@@ -9,7 +9,7 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 
-from longterm import AOGD, Comparison, Fleet, LiveLearner, Trace, compare, hindsight, run
+from longterm import AOGD, Comparison, Fleet, Ledger, LiveLearner, Trace, compare, hindsight, run
 from longterm._base.display import TextTable
 from longterm._base.progress import reporter
 from longterm.catalogue import scenarios
@@ -48,9 +48,18 @@ def test_reprs_are_one_line(played):
     assert "beta=[0.4, 0.6]" in repr(GRID)
 
 
-def test_notebooks_get_tables(played):
+def test_notebooks_get_tables(played, tmp_path):
     for thing in (PROBLEM, LEARNER, played, played["a"], LiveLearner(LEARNER, PROBLEM)):
         assert re.match(r"<table>.*</table>$", thing._repr_html_(), flags=re.DOTALL)
+    best = hindsight.best(PROBLEM, STREAM, range(1, 51))
+    assert best._repr_html_().count("<tr>") == 1 + 10  # the rows in the middle are left out
+    assert '<td style="text-align:right">50</td>' not in best._repr_html_()
+    assert Fleet(LEARNER, 7)._repr_html_().count("<tr>") == 5
+    with Ledger.open(tmp_path / "s.db") as money:
+        money.add_account("team", 1_000)
+        money.hold("team", 30, "a")
+        assert '<td style="text-align:left">team</td><td style="text-align:right">1,000</td>' in money._repr_html_()
+        assert ">970</td>" in money.balance("team")._repr_html_()
 
 
 def test_a_comparison_is_a_mapping_that_plots_and_tabulates(played):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 from longterm._base.arrays import FloatArray
 from longterm.errors import import_optional
 from longterm.play.engines.sums import ROUNDING_SHARE
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 MEASURES = ("regret", "signed_violation", "hard_violation", "squared_violation", "long_term_violation")
 """The measures of every curve. `long_term_violation`, max_j Σ_t g_j(x_t), is the paper's own constraint."""
@@ -148,7 +151,7 @@ class Result:
         """The measures of all curves: `MEASURES`, and `LOGGED` where it was asked for."""
         return tuple(name for name in (*MEASURES, LOGGED) if all(name in curve.measures for curve in self.curves))
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> DataFrame:
         """Return all curves as one tidy table.
 
         Returns

@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 
+from longterm._base.display import TextTable
 from longterm.errors import InputError, OutOfBudgetError
 from longterm.storage.replica import LONGEST_NAME
 
@@ -47,6 +48,10 @@ class Balance(NamedTuple):
     def available(self) -> int:
         """The largest amount that the account itself can hold; its parents may have less."""
         return max(self.limit - self.spent - self.held, 0)
+
+    def _repr_html_(self) -> str:
+        rows = [(name, f"{getattr(self, name):,}") for name in ("limit", "spent", "held", "available")]
+        return TextTable(("", ""), rows, title="Balance").to_html()
 
 
 class AccountSettings(NamedTuple):

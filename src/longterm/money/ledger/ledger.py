@@ -25,6 +25,7 @@ from types import MappingProxyType
 from typing import Any, Literal, Self
 
 from longterm._base import validate
+from longterm._base.display import TextTable
 from longterm.errors import InputError, did_you_mean
 from longterm.money.holds import ExcessHold
 from longterm.money.ledger.accounts import (
@@ -179,6 +180,14 @@ settled, or for its period to end, or raise its limit.
 
     def __repr__(self) -> str:
         return f"Ledger({self._replica.name!r}, unit={self.unit!r})"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (name, *(f"{amount:,}" for amount in (one.limit, one.spent, one.held, one.available)))
+            for name, one in self.accounts.items()
+        ]
+        title = f"Ledger {self._replica.name}, in units of {self.unit}"
+        return TextTable(("account", "limit", "spent", "held", "available"), rows, title=title).to_html()
 
     # --- accounts --------------------------------------------------------------------------------------------
 

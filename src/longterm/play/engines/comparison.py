@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,6 +15,11 @@ from longterm.play.engines.figure import draw
 from longterm.play.engines.sums import zero_rounding
 from longterm.play.engines.trace import MEASURES, Comparator, Trace, format_spread
 from longterm.theory.bounds import Bounds
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
 
 
 class Comparison(Mapping[str, Trace]):
@@ -89,7 +94,13 @@ class Comparison(Mapping[str, Trace]):
             rows.append((name, *(format_spread(zero_rounding(values[-1:], scale)) for values in (first, *sums))))
         return TextTable(headings, rows)
 
-    def plot(self, comparator: Comparator | ArrayLike | None = None, *, bounds: bool = False, axes: Any = None) -> Any:
+    def plot(
+        self,
+        comparator: Comparator | ArrayLike | None = None,
+        *,
+        bounds: bool = False,
+        axes: Sequence[Axes] | None = None,
+    ) -> Figure:
         """Draw all learners with Matplotlib: regret (or loss) and violation against the round.
 
         Parameters
@@ -120,7 +131,7 @@ class Comparison(Mapping[str, Trace]):
         }
         return {name: bounds for name, bounds in found.items() if bounds}
 
-    def to_frame(self, comparator: Comparator | ArrayLike | None = None) -> Any:
+    def to_frame(self, comparator: Comparator | ArrayLike | None = None) -> DataFrame:
         """Return a pandas data frame with one row for each learner, recorded round and member of the batch.
 
         Parameters
@@ -135,7 +146,7 @@ class Comparison(Mapping[str, Trace]):
         return frame(self, comparator)
 
 
-def frame(traces: Mapping[str, Trace], comparator: Comparator | ArrayLike | None) -> Any:
+def frame(traces: Mapping[str, Trace], comparator: Comparator | ArrayLike | None) -> DataFrame:
     """Return the long table of several traces."""
     pd: Any = import_optional("pandas", "a data frame needs pandas", "experiments")
     parts = []

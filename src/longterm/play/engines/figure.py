@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from textwrap import shorten
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from numpy.typing import ArrayLike
 
@@ -12,6 +12,9 @@ from longterm._base.arrays import FloatArray
 from longterm.errors import import_optional
 from longterm.play.engines.trace import Comparator, Trace
 from longterm.theory.bounds import Bounds
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 """The palette of Okabe and Ito, distinguishable with colour blindness."""
@@ -26,7 +29,7 @@ def draw(
     comparator: Comparator | ArrayLike | None,
     axes: Any = None,
     bounds: Mapping[str, Bounds] | None = None,
-) -> Any:
+) -> Figure:
     """Draw the traces, and bounds by name, into a pair of axes, or into a new figure, and return the figure."""
     pyplot: Any = import_optional("matplotlib.pyplot", "a figure needs Matplotlib", "experiments")
     curves = [curve for name, trace in traces.items() for curve in _curves(name, trace, comparator)]
@@ -60,7 +63,7 @@ def draw(
         left.figure.legend(handles, names, loc="outside lower center", ncols=columns, frameon=False, fontsize="small")
     elif names:
         left.legend(handles, names, frameon=False, fontsize="small")
-    return left.figure
+    return cast("Figure", left.figure)
 
 
 def _draw_bounds(panels: Sequence[Any], bounds: Mapping[str, Bounds], names: Sequence[str]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -21,6 +21,10 @@ from longterm.storage.packing import restored_state, state_arrays
 from longterm.storage.snapshot import Snapshot, read_snapshot, write_snapshot
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+
     from longterm.learners.interface.learner import Learner
 
 
@@ -126,7 +130,9 @@ class Trace:
         rows = [(name.replace("_", " "), format_spread(getattr(self, name)[-1:])) for name in MEASURES]
         return TextTable(("", "at the last round"), rows, title=f"Trace of {self.last_round} rounds").to_html()
 
-    def plot(self, comparator: Comparator | ArrayLike | None = None, *, axes: Any = None, label: str = "") -> Any:
+    def plot(
+        self, comparator: Comparator | ArrayLike | None = None, *, axes: Sequence[Axes] | None = None, label: str = ""
+    ) -> Figure:
         """Draw the run with Matplotlib: regret (or loss) and violation against the round.
 
         Parameters
@@ -147,7 +153,7 @@ class Trace:
 
         return draw({label: self}, comparator, axes)
 
-    def to_frame(self, comparator: Comparator | ArrayLike | None = None) -> Any:
+    def to_frame(self, comparator: Comparator | ArrayLike | None = None) -> DataFrame:
         """Return a pandas data frame with one row for each recorded round and member of the batch.
 
         Parameters

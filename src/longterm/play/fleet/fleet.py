@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longterm._base import validate
 from longterm._base.arrays import SHORT_ROW
+from longterm._base.display import TextTable
 from longterm._base.states import map_states
 from longterm.errors import BrokenBoundError, InputError, NonFiniteError, SnapshotError
 from longterm.learners.interface.feedback import Feedback
@@ -128,6 +129,17 @@ class Fleet:
             f"rounds told to each={told}, engine={self._engine!r})"
         )
 
+    def _repr_html_(self) -> str:
+        played = self.rounds - 1
+        rows = [
+            ("learners", f"{self.size:,}"),
+            ("dimension", str(len(self._template))),
+            ("rounds told, fewest", f"{played.min():,}"),
+            ("rounds told, most", f"{played.max():,}"),
+            ("engine", self._engine),
+        ]
+        return TextTable(("", ""), rows, title=f"Fleet: {type(self.learner).__name__}").to_html()
+
     @property
     def state(self) -> Any:
         """A read-only view of the learners' states, one row each, as NumPy arrays. Later calls change it."""
@@ -150,6 +162,12 @@ class Fleet:
         """Σ [g(x_t)]₊ so far, per learner."""
         self._read_outcomes()
         return np.asarray(self._rows.totals["hard_violation"])
+
+    @overload
+    def ask(self, rows: Rows = None, *, on_device: Literal[False] = False) -> NDArray[Any]: ...
+
+    @overload
+    def ask(self, rows: Rows = None, *, on_device: Literal[True]) -> Any: ...
 
     def ask(self, rows: Rows = None, *, on_device: bool = False) -> Any:
         """Return a copy of the decisions of these learners, one row each, in the order given.
