@@ -16,13 +16,13 @@ from longterm.learners.penalties.penalty_step import (
     HalfSpaceStep,
     PenaltyStep,
     PenaltyStepResult,
+    PolyhedronStep,
     penalty_step_of,
 )
 from longterm.learners.penalties.penalty_weights import ForgettingQueue, GrowingWeights, RectifiedQueue
-from longterm.problems import doubly_stochastic
 from longterm.problems.constraints import Affine, ElasticNetBudget, L1Budget, L2Budget, VaryingAffine
 from longterm.problems.losses import Linear, SquaredDistance
-from longterm.problems.sets import Ball, Box, Simplex
+from longterm.problems.sets import Ball, Box, Product, Simplex
 from longterm.problems.streams import RandomCosts, Replay
 from longterm.problems.streams.costs import SwitchingCosts
 from opponents import KINDS, best_in_box, play_linear, regret_in_a_ball, slope
@@ -64,6 +64,91 @@ def test_the_half_space_step_is_the_argmin(seed, ball):
         others = B.project(step.x + size * rng.standard_normal((300, len(x))))
         allowed = 1e-9 * (1 + float(weight))
         assert best <= objective(x, told, weight, curvature, others).min() + allowed
+
+
+SETS = {"ball": Ball(3, 1.2, [0.2, 0.0, -0.1]), "box": Box.cube(3, -1.0, 0.5), "simplex": Simplex(3, total=1.5)}
+
+
+@given(
+    seed=seeds,
+    over=st.sampled_from(sorted(SETS)),
+    m=st.integers(1, 6),
+    equations=st.booleans(),
+    weight=st.floats(1e-3, 1e4),
+    curvature=st.floats(0.05, 20),
+)
+def test_no_point_is_better_than_the_polyhedron_step(seed, over, m, equations, weight, curvature):
+    """Several constraints, also where no point of B satisfies them all."""
+    rng = np.random.default_rng(seed)
+    B, rows, values = SETS[over], rng.standard_normal((m, 3)), rng.uniform(-1.5, 1.5, m)
+    if equations:
+        rows, values = np.concatenate([rows, -rows]), np.concatenate([values, -values])
+    x, z = B.sample(rng, 1)[0], 3 * rng.standard_normal(3)
+    told = Feedback(z, values.max(), rows[values.argmax()], None, values, lambda weights: weights @ rows)
+    step = PolyhedronStep(B, len(rows)).step(x, told, np.asarray(weight), np.asarray(curvature))
+    assert B.contains(step.x)
+    assert float(step.constraint) == pytest.approx((values + rows @ (step.x - x)).max(), abs=1e-12)
+    assert -1e-12 <= float(step.multiplier) <= weight * (1 + 1e-9)
+
+    def cost(at):
+        broken = np.maximum((values + (at - x) @ rows.T).max(axis=-1), 0)
+        return at @ z + weight * broken + curvature / 2 * ((at - x) ** 2).sum(axis=-1)
+
+    for size in (1.0, 1e-2, 1e-4):
+        others = B.project(step.x + size * rng.standard_normal((200, 3)))
+        assert cost(step.x) <= cost(others).min() + 1e-9 * (1 + weight)
+
+
+def test_the_polyhedron_step_is_the_half_space_step_for_one_constraint():
+    rng = np.random.default_rng(4)
+    for B in (Ball(3), Box.cube(3, -1.0, 1.0)):
+        x, z, slope, g = 0.4 * rng.standard_normal((5, 3)), rng.standard_normal((5, 3)), *rng.standard_normal((2, 5, 3))
+        told = Feedback(z, g[:, 0], slope, None, g[:, :1], lambda weights, slope=slope: weights * slope)
+        for weight in (0.3, 50.0):
+            steps = [
+                one.step(x, told, np.full(5, weight), np.full(5, 1.5))
+                for one in (HalfSpaceStep(B), PolyhedronStep(B, 1))
+            ]
+            np.testing.assert_allclose(steps[1].x, steps[0].x, atol=1e-9)
+            np.testing.assert_allclose(steps[1].multiplier, steps[0].multiplier, atol=1e-7)
+
+
+@pytest.mark.slow
+def test_several_constraints_in_strict_arrays_and_compiled():
+    problem = Problem(Simplex(3), Linear(3), VaryingAffine(3, 2, 1.0, 0.5))
+    rng = np.random.default_rng(8)
+    normals = rng.standard_normal((60, 2, 3))
+    normals /= np.linalg.norm(normals, axis=-1, keepdims=True)
+    limits = normals @ np.array([0.2, 0.3, 0.5]) + 0.01
+    stream = Replay([rng.standard_normal((60, 3)) / 3], [normals, np.clip(limits, -0.5, 0.5)])
+    learner = ProxPenalty.for_problem(problem, w_0=0.1)
+    trace = run(problem, learner, stream)
+    state = learner.init(xp=array_api_strict)
+    for t in range(3):
+        block = stream.draw(0, t, t + 1)
+        parameters = [[array_api_strict.asarray(part[0]) for part in parts] for parts in (block.loss, block.constraint)]
+        state = learner.tell(state, observe(problem, state.x, *parameters))
+    assert np.asarray(state.x).sum() == pytest.approx(1.0)
+    pytest.importorskip("jax")
+    compiled = run(problem, learner, stream, engine="jax")
+    np.testing.assert_allclose(compiled.state.x, trace.state.x, atol=1e-8)
+
+
+@given(seed=seeds, T=st.integers(1, 40), over=st.sampled_from(["ball", "simplex"]), scale=st.floats(1e-3, 1))
+def test_bounds_with_several_constraints(seed, T, over, scale):
+    """Costs against the largest constraint of the last round, with a comparator that satisfies all of them."""
+    rng = np.random.default_rng(seed)
+    B = Ball(3) if over == "ball" else Simplex(3)
+    comparator = B.project(rng.uniform(-0.5, 0.5, 3))
+    normals = rng.standard_normal((T, 3, 3))
+    normals /= np.linalg.norm(normals, axis=-1, keepdims=True)
+    offsets, costs = normals @ comparator, -normals[:, 0]
+    problem = Problem(B, Linear(3), VaryingAffine(3, 3, row_norm=1.0, limit_bound=1.0))
+    learner = ProxPenalty.for_problem(problem, w_0=scale * ProxPenalty.for_problem(problem).weights.w_0)
+    trace = run(problem, learner, Replay([costs], [normals, offsets]))
+    bound = learner.bound(problem, T)
+    assert float(trace.cumulative_loss[-1]) - float((costs @ comparator).sum()) <= float(bound["regret"]) + 1e-9
+    assert float(trace.hard_violation[-1]) <= float(bound["hard_violation"])
 
 
 def test_the_half_space_step_by_hand():
@@ -381,15 +466,19 @@ def test_a_known_change_by_hand():
 # --- what it needs ------------------------------------------------------------------------------------------
 
 
-def test_what_has_a_closed_form():
+def test_what_has_a_step():
     several = Affine([[1.0, 0.0], [0.0, 1.0]], [0.1, 0.1])
     one = Affine([[1.0, 0.0]], [0.1])
-    assert penalty_step_of(Problem(Ball(2), Linear(2), several)) is None
-    assert penalty_step_of(Problem(Simplex(2), Linear(2), one)) is None
-    assert penalty_step_of(Problem(Ball(2), Linear(2), VaryingAffine(2, 2, 1.0, 1.0))) is None
     assert isinstance(penalty_step_of(Problem(Ball(2), Linear(2), one)), HalfSpaceStep)
+    for B, g in ((Ball(2), several), (Simplex(2), one), (Ball(2), VaryingAffine(2, 2, 1.0, 1.0))):
+        assert isinstance(penalty_step_of(Problem(B, Linear(2), g)), PolyhedronStep)
+    mixed = Product([Ball(1), Simplex(2)])
+    assert penalty_step_of(Problem(mixed, Linear(3), Affine(np.eye(3), np.ones(3)))) is None
     with pytest.raises(InputError, match="closed form"):
-        ProxPenalty.for_problem(doubly_stochastic(3))
+        ProxPenalty.for_problem(Problem(mixed, Linear(3), Affine(np.eye(3), np.ones(3))))
+    both = ProxPenalty.for_problem(Problem(Ball(2), Linear(2), several))
+    with pytest.raises(InputError, match="2 constraints"):
+        run(Problem(Ball(2), Linear(2), VaryingAffine(2, 3, 1.0, 1.0)), both, RandomCosts(2), 5)
 
 
 def test_a_step_for_another_constraint_is_refused_and_one_of_the_users_own_is_not():

@@ -4,22 +4,29 @@
 
 It is the argmin for ν g_t with the smallest ν in [0, w] that makes g_t ≤ 0, or with w (`docs/proofs/aftrl.md`, "the
 positive part"). Budgets have that ν from `PenaltyProx`. The half-space step needs only the value and gradient of an
-affine g_t at x_t, so g_t may change. For several constraints write a `PenaltyStep` that solves your sub-problem.
+affine g_t at x_t, so g_t may change. `PolyhedronStep` searches for the active ones of several affine constraints, with
+g_t = max_j g_{t,j}. For other constraints write a `PenaltyStep` that solves your sub-problem.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from longterm._base.arrays import Array, as_column, dot, like, namespace, norm
+import numpy as np
+from numpy.typing import NDArray
+
+from longterm._base import validate
+from longterm._base.arrays import Array, as_column, dot, like, namespace, norm, through_numpy
 from longterm.errors import InputError
 from longterm.learners.interface.feedback import Feedback
 from longterm.learners.interface.prox_learner import require_same_constraint
+from longterm.learners.saddle_point.multiplier_rules import Duals, OneForTheMaximum, OnePerConstraint
 from longterm.problems import Problem
 from longterm.problems.constraints import VaryingAffine
 from longterm.problems.constraints.prox import PenaltyProx
+from longterm.problems.projections.least_distance import penalised_point
 from longterm.problems.sets import Ball, Box, Set
 
 
@@ -36,6 +43,8 @@ class PenaltyStep(ABC):
     """The argmin above on one set. Everything is batched over leading axes."""
 
     over: Set
+    duals: Duals = OneForTheMaximum()
+    """The values of the feedback that the step reads: the maximum, or every constraint and their pullback."""
 
     @abstractmethod
     def step(self, x: Array, feedback: Feedback, weight: Array, curvature: Array) -> PenaltyStepResult:
@@ -129,6 +138,54 @@ def _distance_in_box(over: Box, y: Array, slope: Array, offset: Array) -> Array:
     return xp.where(xp.isfinite(stop), reached, xp.inf)
 
 
+@dataclass(frozen=True, eq=False)
+class PolyhedronStep(PenaltyStep):
+    """The step for several affine constraints, fixed or changing, on a ball or a polyhedron.
+
+    `penalised_point` finds it for one learner at a time, in NumPy.
+
+    >>> import numpy as np
+    >>> import longterm as lt
+    >>> from longterm.problems import constraints, losses, sets
+    >>> g = constraints.Affine(np.eye(2), [0.5, 0.25])
+    >>> problem = lt.Problem(sets.Box.cube(2, 0.0, 1.0), losses.Linear(2), g)
+    >>> learner = lt.learners.ProxPenalty.for_problem(problem)
+    >>> feedback = lt.observe(problem, np.zeros(2), [np.array([-9.0, -9.0])])
+    >>> learner.penalty_step.step(np.zeros(2), feedback, np.asarray(20.0), np.asarray(1.0)).x
+    array([0.5 , 0.25])
+    """
+
+    over: Set
+    count: int
+
+    def __post_init__(self) -> None:
+        validate.set_frozen(self, duals=OnePerConstraint(self.count))
+
+    def step(self, x: Array, feedback: Feedback, weight: Array, curvature: Array) -> PenaltyStepResult:
+        xp, m, d = namespace(x), self.count, x.shape[-1]
+        one = xp.eye(m, dtype=x.dtype)
+        weights = xp.reshape(one, (m, *(1,) * (x.ndim - 1), m)) + 0 * feedback.constraint_values
+        rows = xp.moveaxis(self.duals.pullback(feedback, weights), 0, -2)  # (..., m, d)
+        limits = xp.vecdot(rows, x[..., None, :]) - feedback.constraint_values
+        free = x - feedback.loss_gradient / as_column(curvature)
+        scaled = as_column(weight / curvature + 0 * free[..., 0])
+        packed = xp.concat([xp.reshape(rows, (*x.shape[:-1], m * d)), limits, free, scaled], axis=-1)
+
+        def search(numbers: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+            flat = numbers.astype(np.float64).reshape(-1, numbers.shape[-1])
+            found = [
+                penalised_point(row[: m * d].reshape(m, d), row[m * d : -d - 1], row[-d - 1 : -1], row[-1], self.over)
+                for row in flat
+            ]
+            points = np.stack([one.point for one in found]).reshape(*numbers.shape[:-1], d)
+            return points, np.asarray([one.multiplier for one in found]).reshape(numbers.shape[:-1])
+
+        point, multiplier = through_numpy(search, packed, [x.shape, x.shape[:-1]])
+        moved = self.over.project(point)
+        values = xp.vecdot(rows, moved[..., None, :]) - limits
+        return PenaltyStepResult(moved, xp.max(values, axis=-1), multiplier * curvature)
+
+
 def penalty_step_of(problem: Problem) -> PenaltyStep | None:
     """Return the closed form of this problem, or None."""
     constraint, over = problem.constraint, problem.enclosing_set
@@ -138,6 +195,8 @@ def penalty_step_of(problem: Problem) -> PenaltyStep | None:
     affine = isinstance(constraint, VaryingAffine) or constraint.as_affine() is not None
     if affine and constraint.count == 1 and isinstance(over, (Ball, Box)):
         return HalfSpaceStep(over)
+    if affine and (isinstance(over, Ball) or over.half_spaces() is not None):
+        return PolyhedronStep(over, constraint.count)
     return None
 
 
@@ -146,17 +205,20 @@ def require_penalty_step(learner: str, problem: Problem) -> PenaltyStep:
     step = penalty_step_of(problem)
     if step is None:
         what = f"{learner} needs the argmin that holds [g_t]₊ itself, and {problem.name!r} has no closed form for it"
-        remedy = "Use one affine constraint on a ball or a box, a budget inside a ball about 0, or give a PenaltyStep"
+        remedy = "Use affine constraints on a ball, box or simplex, a budget inside a ball about 0, or a PenaltyStep"
         raise InputError("learner", what, remedy)
     return step
 
 
 def require_same_step(step: PenaltyStep, problem: Problem) -> None:
     """Raise if a step with a closed form was made for other functions than the problem's."""
-    if type(step) not in (BudgetStep, HalfSpaceStep):
+    if type(step) not in (BudgetStep, HalfSpaceStep, PolyhedronStep):
         return
     if type(penalty_step_of(problem)) is not type(step):
         what = f"was made for another constraint than that of {problem.name!r}"
+        raise InputError("learner", what, "Build the learner from the problem that it is to play")
+    if isinstance(step, PolyhedronStep) and step.count != problem.constraint.count:
+        what = f"was made for {step.count} constraints, and {problem.name!r} has {problem.constraint.count}"
         raise InputError("learner", what, "Build the learner from the problem that it is to play")
     if isinstance(step, BudgetStep):
         require_same_constraint(step.prox, problem)

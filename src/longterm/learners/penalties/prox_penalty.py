@@ -39,7 +39,6 @@ from longterm._base.validate import Hyper
 from longterm.errors import InputError
 from longterm.learners.interface.facts import Variants
 from longterm.learners.interface.feedback import Feedback
-from longterm.learners.interface.learner import Learner
 from longterm.learners.interface.needs import Need, StepKind, require_strong_convexity
 from longterm.learners.interface.states import QueueState
 from longterm.learners.penalties.penalty_step import PenaltyStep, require_penalty_step, require_same_step
@@ -49,6 +48,7 @@ from longterm.learners.penalties.penalty_weights import (
     PenaltyWeights,
     RectifiedQueue,
 )
+from longterm.learners.saddle_point.multiplier_rules import DualLearner, Duals
 from longterm.problems import Problem
 from longterm.problems.constants import Constants
 from longterm.problems.sets import Set
@@ -61,7 +61,7 @@ WeightRule = Literal["growing", "recoo", "coldq"]
 
 
 @dataclass(frozen=True, eq=False)
-class ProxPenalty(Learner[QueueState]):
+class ProxPenalty(DualLearner[QueueState]):
     """A step with [g_t]₊ itself in it, under the weights of a rule.
 
     Parameters
@@ -90,6 +90,7 @@ class ProxPenalty(Learner[QueueState]):
     alpha: Hyper
     power: Hyper = 0.5
     enclosing_set: Set = field(init=False, repr=False)
+    duals: Duals = field(init=False, repr=False)
 
     name = "prox_penalty"
     title = "Prox penalty"
@@ -101,7 +102,7 @@ class ProxPenalty(Learner[QueueState]):
     def __post_init__(self) -> None:
         validate.validate_fields(self, validate.positive, "alpha", "power")
         needs = type(self).needs | self.weights.needs
-        validate.set_frozen(self, enclosing_set=self.penalty_step.over, needs=needs)
+        validate.set_frozen(self, enclosing_set=self.penalty_step.over, duals=self.penalty_step.duals, needs=needs)
 
     @classmethod
     def for_problem(

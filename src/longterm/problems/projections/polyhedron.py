@@ -1,12 +1,8 @@
 """Projection onto polyhedra {A x ≤ b}, alone or intersected with a ball. SciPy only, row by row.
 
-The nearest point to w is w + y for the shortest y with A y ≤ b − A w. Lawson and Hanson (1974, chapter 23) find it by
-non-negative least squares: let h = A w − b, E = [−Aᵀ; hᵀ], u ≥ 0 minimise ‖E u − e_{d+1}‖, and r be the residual. Then
-y = −r_{1…d}/r_{d+1}, and r = 0 means that the polyhedron is empty. The rows with u > 0 are active. A least-squares
-solve on the active rows removes the rounding of the quotient.
-
-Equations, written as two inequalities, are eliminated first: the search runs in coordinates of their solution plane.
-Otherwise redundant equations, such as the sums of a doubly-stochastic matrix, contradict each other by rounding.
+`least_distance` finds the nearest point and its active rows. Equations, written as two inequalities, are eliminated
+first: the search runs in coordinates of their solution plane. Otherwise redundant equations, such as the sums of a
+doubly-stochastic matrix, contradict each other by rounding.
 
 With a ball of radius R about c, the nearest point is Π(c + s (w − c)), where Π projects onto the polyhedron and s ≤ 1
 is the largest value whose result is in the ball. 1/s − 1 is the multiplier of the ball. For fixed active rows the point
@@ -19,23 +15,16 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longterm._base import validate
 from longterm._base.arrays import ROUNDING, Array, FloatArray
 from longterm.errors import InputError
 from longterm.problems.projections.base import project_with_numpy
+from longterm.problems.projections.least_distance import Nearest, nearest_point
 from longterm.problems.sets import Ball
 
 RELATIVE_GAP = 1e-9
 """Equations contradict each other if they differ by more than this share."""
-
-
-class Nearest(NamedTuple):
-    """The nearest point and its active rows."""
-
-    point: FloatArray
-    active: NDArray[np.bool_]
 
 
 class Plane(NamedTuple):
@@ -124,29 +113,16 @@ class Polyhedron:
         return self._plane.to_space(nearest)
 
     def _nearest(self, w: FloatArray) -> Nearest:
-        from scipy.optimize import nnls
-
-        excess = self._rows @ w - self._limits
-        scale = excess.max(initial=0.0)
-        if not scale > 0:
-            return Nearest(w, np.zeros(len(excess), dtype=np.bool_))
-        system = np.vstack([-self._rows.T, excess / scale])
-        unit = np.zeros(len(system))
-        unit[-1] = 1.0
-        weights, _ = nnls(system, unit)
-        residual = system @ weights - unit
-        if not residual[-1] < -1e-13:  # it is −1/(1 + ‖y/scale‖²) if a solution y exists
+        found = nearest_point(self._rows, self._limits, w)
+        if found is None:
             raise _empty(self.ball)
-        active = weights > 0
-        rough = -scale * residual[:-1] / residual[-1]
-        exact = np.linalg.lstsq(self._rows[active], -excess[active], rcond=None)[0]
-        better = (self._rows @ exact + excess).max() <= max((self._rows @ rough + excess).max(), ROUNDING * scale)
-        return Nearest(w + (exact if better else rough), active)
+        return found
 
     def _in_ball(self, w: FloatArray) -> FloatArray:
         direction, low, high, s = w - self._centre, 0.0, 1.0, 0.5
         while True:
-            point, active = self._nearest(self._centre + s * direction)
+            point, multipliers = self._nearest(self._centre + s * direction)
+            active = multipliers > 0
             rows = self._rows[active]
             solve = np.linalg.pinv(rows)
             p = solve @ (self._limits[active] - rows @ self._centre)
