@@ -1,11 +1,11 @@
-/* The floor for benchmarks/linear.py: A-FTRL and A-OGD for the logistic loss under the budget |x|_1 + |x|^2/2 <= rho, on
- * dense rows of doubles, and for nothing else: no checks, no weights, no other losses, no intercept, no trace but the sums
- * of loss and violation. Constants are given. Compiled with
+/* The floor for benchmarks/linear.py: A-FTRL for the logistic loss under the budget |x|_1 + |x|^2/2 <= rho, on dense rows
+ * of doubles, and for nothing else: no checks, no weights, no other losses, no intercept, no trace but the sums of loss
+ * and violation, one radius. Gradients are measured on the way. Compiled with
  *
  *     cc -O3 -march=native -ffast-math -shared -fPIC linear_floor.c -lm
  *
- * order is NULL for file order; otherwise whole rows and their labels are fetched ahead. On return x (A-OGD) or z
- * (A-FTRL) has the vector after the last round, numbers the sums of loss, g, [g]+ and [g]+^2, then lambda and its sum.
+ * order is NULL for file order; otherwise whole rows and their labels are fetched ahead. On return z has
+ * the vector after the last round, numbers the sums of loss, g, [g]+ and [g]+^2, then lambda and its sum.
  */
 #include <math.h>
 #include <stddef.h>
@@ -18,8 +18,6 @@ typedef struct {
 } pair;
 
 static inline double clamp(double z, double t) { return z > t ? t : (z < -t ? -t : z); }
-
-static inline double sign(double v) { return (v > 0) - (v < 0); }
 
 static inline pair logistic(double margin, double y)
 {
@@ -37,10 +35,9 @@ static inline void fetch(const double *rows, const double *labels, int64_t k, pt
 }
 
 void aftrl(const double *restrict rows, const int64_t *restrict order, const double *restrict labels, ptrdiff_t n,
-           ptrdiff_t d, double budget, double radius, double step, double theta_0, double beta, double *restrict z,
-           double *restrict numbers)
+           ptrdiff_t d, double budget, double radius, double theta_0, double beta, double *restrict z, double *restrict numbers)
 {
-    double loss = 0, violation = 0, hard = 0, squared = 0, lambda = 0, weight = 0, scale = 1, norm_1 = 0, norm_2 = 0;
+    double loss = 0, violation = 0, hard = 0, squared = 0, lambda = 0, weight = 0, scale = 0, norm_1 = 0, norm_2 = 0, squares = 0, longest = 0;
     double w[d];
     for (ptrdiff_t j = 0; j < d; j++)
         w[j] = z[j] = 0;
@@ -49,13 +46,15 @@ void aftrl(const double *restrict rows, const int64_t *restrict order, const dou
         const double *restrict u = rows + k * d, t = i + 1;
         if (order && i + AHEAD < n)
             fetch(rows, labels, order[i + AHEAD], d);
-        double dot = 0;
+        double dot = 0, length = 0;
         for (ptrdiff_t j = 0; j < d; j++)
-            dot += u[j] * w[j];
+            dot += u[j] * w[j], length += u[j] * u[j];
         pair f = logistic(-scale * dot, labels[k]);
         double g = scale * (norm_1 + 0.5 * scale * norm_2) - budget, positive = fmax(g, 0);
         loss += f.loss, violation += g, hard += positive, squared += positive * positive;
-        double theta = theta_0 / pow(t, beta);
+        squares += f.slope * f.slope * length;
+        longest = fmax(longest, fabs(f.slope) * sqrt(length));
+        double theta = theta_0 / (longest * pow(t, beta));
         lambda = fmax(lambda + (g - theta * lambda) / (theta * (t + 1)), 0);
         weight += lambda;
         norm_1 = norm_2 = 0;
@@ -64,46 +63,11 @@ void aftrl(const double *restrict rows, const int64_t *restrict order, const dou
             w[j] = z[j] - clamp(z[j], weight);
             norm_1 += fabs(w[j]), norm_2 += w[j] * w[j];
         }
-        scale = 1 / (sqrt(t + 1) / step + weight);
+        scale = 1 / (sqrt(squares) / radius + weight);
         if (norm_2 * scale * scale > radius * radius)
             scale = radius / sqrt(norm_2);
     }
     double out[6] = {loss, violation, hard, squared, lambda, weight};
-    for (int j = 0; j < 6; j++)
-        numbers[j] = out[j];
-}
-
-void aogd(const double *restrict rows, const int64_t *restrict order, const double *restrict labels, ptrdiff_t n,
-          ptrdiff_t d, double budget, double radius, double step, double theta_0, double beta, double *restrict x,
-          double *restrict numbers)
-{
-    double loss = 0, violation = 0, hard = 0, squared = 0, lambda = 0, scale = 1, norm_1 = 0, norm_2 = 0;
-    for (ptrdiff_t j = 0; j < d; j++)
-        x[j] = 0;
-    for (ptrdiff_t i = 0; i < n; i++) {
-        int64_t k = order ? order[i] : i;
-        const double *restrict u = rows + k * d, t = i + 1;
-        if (order && i + AHEAD < n)
-            fetch(rows, labels, order[i + AHEAD], d);
-        double dot = 0;
-        for (ptrdiff_t j = 0; j < d; j++)
-            dot += u[j] * x[j];
-        pair f = logistic(scale * dot, labels[k]);
-        double g = scale * (norm_1 + 0.5 * scale * norm_2) - budget, positive = fmax(g, 0);
-        loss += f.loss, violation += g, hard += positive, squared += positive * positive;
-        double decay = pow(t, -beta), theta = theta_0 * decay, eta = step * decay;
-        double keep = scale * (1 - eta * lambda), pull = eta * lambda, move = eta * f.slope;
-        lambda = fmax(lambda + (g - theta * lambda) / (theta * (t + 1)), 0);
-        norm_1 = norm_2 = 0;
-        for (ptrdiff_t j = 0; j < d; j++) {
-            x[j] = keep * x[j] - pull * sign(x[j]) - move * u[j];
-            norm_1 += fabs(x[j]), norm_2 += x[j] * x[j];
-        }
-        scale = norm_2 > radius * radius ? radius / sqrt(norm_2) : 1;
-    }
-    for (ptrdiff_t j = 0; j < d; j++)
-        x[j] *= scale;
-    double out[6] = {loss, violation, hard, squared, lambda, 0};
     for (int j = 0; j < 6; j++)
         numbers[j] = out[j];
 }

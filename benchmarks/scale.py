@@ -63,7 +63,7 @@ def paths(repeats: int) -> Iterator[Figure]:
 
     def singles() -> None:
         for budget in budgets[:: len(budgets) // few]:
-            BudgetLinearLearner(X.shape[1], budget, scales="one").learn(X, y)
+            BudgetLinearLearner(X.shape[1], budget).learn(X, y)
 
     times = in_turn(
         {
@@ -87,9 +87,7 @@ def paths(repeats: int) -> Iterator[Figure]:
         made = in_turn(
             {
                 "path": lambda d=d, rows=rows, labels=labels: BudgetPath(d, budgets[:16], n_jobs=1).learn(rows, labels),
-                "single": lambda d=d, rows=rows, labels=labels: BudgetLinearLearner(d, 5.0, scales="one").learn(
-                    rows, labels
-                ),
+                "single": lambda d=d, rows=rows, labels=labels: BudgetLinearLearner(d, 5.0).learn(rows, labels),
             },
             repeats,
         )

@@ -75,7 +75,7 @@ def test_a_row_refused_in_a_round_drawn_for_the_average_leaves_the_average_as_it
     same(learner, other)
 
 
-@pytest.mark.parametrize("rule", ["a-ftrl", "a-ogd", "penalised-ftrl"])
+@pytest.mark.parametrize("rule", ["a-ftrl", "penalised-ftrl"])
 @pytest.mark.parametrize("targets", [[0.0, 1e-200, 1.0, 1.0], [0.0, 1e-300, 1e30, 1.0], [0.0, 1e-100, 1e80, 1.0]])
 def test_a_very_wide_interval_stays_finite(rule, targets):
     learner = learner_for(rule, d=2, loss="squared")
@@ -173,15 +173,9 @@ def test_an_empty_block_changes_nothing():
         ({"beta": 1.0}, "beta"),
         ({"growth": 0.0}, "growth"),
         ({"intercept_bound": -1.0}, "intercept_bound"),
-        ({"constants": "offline"}, "constants"),
-        ({"constants": {}}, "constants"),
-        ({"constants": 3.0}, "constants"),
         ({"budget": 1e300}, "budget"),
-        ({"constants": {"feature_norm": 1.0, "G": 2.0}}, "constants"),
-        ({"constants": {"feature_norm": -1.0}}, "feature_norm"),
         ({"loss": "huber", "loss_parameter": 0.0}, "loss_parameter"),
         ({"loss": "quantile", "loss_parameter": 1.0}, "loss_parameter"),
-        ({"loss": "squared", "constants": {"feature_norm": 1.0}}, "constants"),
     ],
 )
 def test_impossible_settings_are_refused(more, argument):

@@ -78,7 +78,6 @@ def test_warnings_point_at_the_caller_and_say_what_to_do():
     assert "Give less" in only_warning(lambda: BudgetLinearClassifier(1e6, random_state=0).fit(X2, y2))
     unscaled = BudgetLinearClassifier(3.0, scale_features=False)
     assert "StandardScaler" in only_warning(lambda: unscaled.fit(X, y))
-    assert "StandardScaler" in only_warning(lambda: BudgetLinearClassifier(3.0, rule="a-ogd").fit(X, y))
 
 
 def test_a_budget_that_binds_does_not_warn():

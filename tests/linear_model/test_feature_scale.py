@@ -5,7 +5,6 @@ import pytest
 from scipy import sparse
 
 from linear_learners import rows_and_labels, same
-from longterm.errors import InputError
 from longterm.linear_model import BudgetLinearClassifier, BudgetLinearLearner
 from longterm.linear_model._feature_scale import (
     FACTOR_BOUND,
@@ -221,8 +220,6 @@ def test_estimators_scale_streams_without_a_budget():
     for columns in (40, 600):  # many and sparse, or few
         words = sparse.random_array((50, columns), density=0.1, rng=0)
         assert BudgetLinearClassifier().fit(words, y[:50])._learners[0]._scale.centred == (columns == 40)
-    with pytest.raises(InputError, match="scale_features"):
-        BudgetLinearClassifier(scale_features=True, rule="a-ogd").fit(X, y)
 
 
 def test_an_invalid_scale_is_refused():

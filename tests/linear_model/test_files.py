@@ -34,7 +34,7 @@ FITTED = {
     "two": (BudgetLinearClassifier(random_state=0, class_weight={"yes": 2.0, "no": 1.0}), TWO),
     "three": (BudgetLinearClassifier(3.0, rule="penalised-ftrl", random_state=0), THREE),
     "targets": (BudgetLinearRegressor(random_state=0), TARGETS),
-    "one scale": (BudgetLinearRegressor(9.0, rule="a-ogd", random_state=0), TARGETS),
+    "penalised": (BudgetLinearRegressor(2.0, rule="penalised-ftrl", random_state=0), TARGETS),
     "path": (BudgetPathClassifier(3, random_state=0, n_jobs=1), THREE),
     "path of targets": (BudgetPathRegressor([0.1, 10.0], random_state=0, n_jobs=1), TARGETS),
 }

@@ -16,13 +16,9 @@ from longterm.storage.snapshot import read_snapshot
 
 GOLDEN = Path(__file__).parent / "golden"
 LEARNERS = {
-    "a-ftrl_dense": {"scales": "one"},
-    "a-ftrl_sparse": {"scales": "one", "sparse": True},
-    "a-ogd_dense": {"rule": "a-ogd"},
-    "penalised-ftrl_dense": {"rule": "penalised-ftrl", "scales": "one"},
-    "mixed_a-ftrl_dense": {},
-    "mixed_a-ftrl_sparse": {"sparse": True},
-    "mixed_penalised-ftrl_dense": {"rule": "penalised-ftrl"},
+    "a-ftrl_dense": {},
+    "a-ftrl_sparse": {"sparse": True},
+    "penalised-ftrl_dense": {"rule": "penalised-ftrl"},
     "scaled_a-ftrl_dense": {"scale_features": True},
 }
 
@@ -58,8 +54,8 @@ def test_a_state_of_another_length_is_refused():
 
 
 SETTINGS = [
-    "dimension", "budget", "l1", "l2", "loss", "loss_parameter", "rule", "intercept_bound", "beta", "growth", "given",
-    "scales", "offset", "max_features", "residual_radius",
+    "dimension", "budget", "l1", "l2", "loss", "loss_parameter", "rule", "intercept_bound", "beta", "growth",
+    "offset", "max_features", "residual_radius",
 ]  # fmt: skip
 DENSE = {
     "state.scalars": ("<f8", 27),

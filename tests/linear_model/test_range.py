@@ -46,7 +46,7 @@ def give(learner, way, u, y, weight):
     [
         (BudgetLinearLearner, {}),
         (BudgetLinearLearner, {"sparse": True}),
-        (BudgetLinearLearner, {"rule": "a-ogd", "fit_intercept": False}),
+        (BudgetLinearLearner, {"rule": "penalised-ftrl", "fit_intercept": False}),
         (BudgetLinearLearner, {"rule": "penalised-ftrl", "scale_features": True}),
         (EvolvingLinearLearner, {"sparse": True}),
         (EvolvingLinearLearner, {"half_life": 3.0}),

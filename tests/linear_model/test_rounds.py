@@ -1,69 +1,20 @@
-"""From the same state one round is the reference learner's; split, sparse, refused and badly scaled rows."""
+"""Split, sparse, refused and badly scaled rows."""
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from linear_learners import LOSSES, learner_for, learner_with, rows_and_labels, same
-from linear_references import KINDS, draw_row, draw_states, make_pair
+from linear_learners import learner_for, learner_with, rows_and_labels, same
 from longterm import InputError
 from longterm.linear_model.kernels.layout import Parameters
 from longterm.linear_model.kernels.losses import CODES, value_and_slope
 
-RULES = ("a-ogd", "a-ftrl", "penalised-ftrl")
-SUMS = ("cumulative_loss", "signed_violation", "hard_violation", "squared_violation")
+RULES = ("a-ftrl", "penalised-ftrl")
 each_rule = pytest.mark.parametrize("rule", RULES)
 
 
-def sums_of(learner):
-    return np.array([getattr(learner, name) for name in SUMS])
-
-
-def assert_same_round(pair, state, learner, rng, dtype):
-    """One round of both, to 1e-10."""
-    row, label, weight = draw_row(pair, rng, dtype)
-    following, seen = pair.reference_round(state, row, label, weight)
-    close = {"rtol": 1e-10, "atol": 1e-10}
-    np.testing.assert_allclose(pair.decision(learner), pair.learner.ask(state), **close)
-    before = sums_of(learner)
-    if dtype == np.float64:
-        margin = learner.step_dense(row, label, weight)
-    else:
-        margin = learner.learn(row[None], [label], [weight])[0]
-    np.testing.assert_allclose(margin, pair.features(row) @ pair.learner.ask(state), **close)
-    np.testing.assert_allclose(pair.decision(learner), following.x, **close)
-    np.testing.assert_allclose(learner.multiplier, np.squeeze(following.multiplier), **close)
-    hard = max(seen.constraint, 0)
-    np.testing.assert_allclose(sums_of(learner) - before, [seen.loss, seen.constraint, hard, hard**2], **close)
-    assert learner.rounds + 1 == following.round
-    return following
-
-
-@pytest.mark.parametrize("draws", [12, pytest.param(40, marks=pytest.mark.cross)])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("intercept", [False, True])
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("kind", KINDS)
-def test_one_round_is_the_reference_learners(kind, loss, intercept, dtype, draws):
-    rng = np.random.default_rng([KINDS.index(kind), LOSSES.index(loss), intercept, dtype == np.float32])
-    for _ in range(draws):
-        pair = make_pair(kind, loss, rng, intercept=intercept)
-        assert_same_round(pair, *draw_states(pair, rng), rng, dtype)
-
-
-@pytest.mark.parametrize("intercept", [False, True])
-@pytest.mark.parametrize("kind", KINDS)
-def test_rounds_from_the_first_on_are_the_reference_learners(kind, intercept):
-    rng = np.random.default_rng(KINDS.index(kind))
-    pair = make_pair(kind, "squared", rng, intercept=intercept)
-    state, learner = pair.learner.init(), pair.learner_of_ours()
-    for _ in range(50):
-        state = assert_same_round(pair, state, learner, rng, np.float64)
-
-
-def plain_learner(rule, *, loss="logistic", online=False, d=13, intercept_bound=0.0):
-    steps = {"theta_0": 2.0, "weight_0": 3.0} | ({} if online else {"step": 0.3})
-    p = Parameters(1.5, 1.0, 1.0, 1.0, intercept_bound, CODES[loss], 0.4, **steps)
+def plain_learner(rule, *, loss="logistic", d=13, intercept_bound=0.0):
+    p = Parameters(1.5, 1.0, 1.0, 1.0, intercept_bound, CODES[loss], 0.4, theta_0=2.0, weight_0=3.0)
     return learner_with(rule, p, d)
 
 
@@ -74,11 +25,10 @@ def some_rows(n=200, d=13, dtype=np.float64):
 
 
 @each_rule
-@pytest.mark.parametrize("online", [False, True])
-def test_split_is_whole_bit_for_bit_in_any_order(rule, online):
+def test_split_is_whole_bit_for_bit_in_any_order(rule):
     rows, labels, weights = some_rows()
     order = np.random.default_rng(0).integers(len(rows), size=500)
-    whole, parts = (plain_learner(rule, online=online, intercept_bound=0.5) for _ in range(2))
+    whole, parts = (plain_learner(rule, intercept_bound=0.5) for _ in range(2))
     margins = whole.learn(rows, labels, weights, order=order)
     cuts = ((0, 1), (1, 77), (77, 78), (78, 450), (450, 500))
     pieces = [parts.learn(rows, labels, weights, order=order[a:b]) for a, b in cuts]
@@ -89,14 +39,13 @@ def test_split_is_whole_bit_for_bit_in_any_order(rule, online):
 
 @pytest.mark.slow
 @each_rule
-@pytest.mark.parametrize("online", [False, True])
 @pytest.mark.parametrize(("dtype", "integers"), [(np.float64, np.int32), (np.float32, np.int64)])
-def test_sparse_rows_are_dense_rows(rule, online, dtype, integers):
+def test_sparse_rows_are_dense_rows(rule, dtype, integers):
     rows, labels, weights = some_rows(dtype=dtype)
     csr = csr_array(rows)
     csr.indices, csr.indptr = csr.indices.astype(integers), csr.indptr.astype(integers)
     order = np.random.default_rng(1).permutation(len(rows))
-    dense, sparse = (plain_learner(rule, online=online, intercept_bound=0.5) for _ in range(2))
+    dense, sparse = (plain_learner(rule, intercept_bound=0.5) for _ in range(2))
     margins = dense.learn(rows, labels, weights, order=order)
     np.testing.assert_allclose(margins, sparse.learn(csr, labels, weights, order=order), atol=1e-12)
     for name, array in dense._arrays().items():
@@ -168,16 +117,16 @@ def test_losses_do_not_overflow(margin):
 
 
 @each_rule
-def test_very_large_features_do_not_overflow_where_constants_are_found_online(rule):
+def test_very_large_features_do_not_overflow(rule):
     rows, labels, _ = some_rows()
     rows[:, 3] *= 1e30
-    learner = plain_learner(rule, online=True)
+    learner = plain_learner(rule)
     learner.learn(rows, labels)
     assert all(np.all(np.isfinite(array)) for array in learner._arrays().values())
     assert np.linalg.norm(learner.weights) <= 1 + 1e-12
 
 
-@pytest.mark.parametrize("rule", ["a-ftrl", "a-ogd", "penalised-ftrl"])
+@pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("factor", [2.0**-450, 2.0**-60, 2.0**60])
 def test_scaling_all_losses_changes_no_decision(rule, factor):
     X, y = rows_and_labels(n=200)

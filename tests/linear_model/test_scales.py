@@ -245,17 +245,6 @@ def test_regression_does_not_depend_on_the_targets_unit_and_hardly_on_their_leve
 # --- settings and snapshots -----------------------------------------------------------------------------------
 
 
-def test_scales_are_for_leaders_with_constants_found_online():
-    for more in (
-        {"rule": "a-ogd"},
-        {"constants": {"feature_norm": 1.0}},
-    ):
-        with pytest.raises(InputError, match="scales"):
-            BudgetLinearLearner(3, 1.0, **({"scales": "mixed"} | more))
-    with pytest.raises(InputError, match="'many'"):
-        BudgetLinearLearner(3, 1.0, scales="many")
-
-
 @pytest.mark.parametrize("loss", ["logistic", "squared"])
 @pytest.mark.parametrize(("rule", "kind"), [("a-ftrl", False), ("a-ftrl", True), ("penalised-ftrl", False)])
 def test_a_saved_learner_continues_bit_for_bit(tmp_path, rule, kind, loss):
@@ -294,7 +283,7 @@ def test_max_features_in_estimators():
     assert set(np.flatnonzero(model.coef_)) == {3, 7}
     assert model.score(X, y) > 0.95
     with pytest.raises(InputError, match="max_features"):
-        BudgetLinearClassifier(max_features=2, rule="a-ogd").fit(X, y)
+        BudgetLinearClassifier(max_features=2, l1=0.0).fit(X, y)
 
 
 # --- what fit answers with ------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from scipy.sparse import csr_array, random_array
 from longterm.linear_model import BudgetLinearLearner
 from longterm.linear_model._average import DrawnRounds
 from longterm.linear_model.kernels import heap
+from longterm.linear_model.kernels.layout import WEIGHTS
 from longterm.linear_model.kernels.losses import CODES
 
 LOSSES = tuple(CODES)
@@ -31,8 +32,8 @@ def learner_for(rule, d=7, **more):
     return BudgetLinearLearner(d, 1.0, rule=rule, **more)
 
 
-def learner_with(rule, parameters, dimension, sparse=False):
-    """A learner that plays with just these constants."""
+def learner_with(rule, parameters, dimension, sparse=False, one_scale=False):
+    """A learner that plays with just these constants; with `one_scale` all of the mixture is in the largest radius."""
     p = parameters
     learner = BudgetLinearLearner(
         dimension,
@@ -45,9 +46,14 @@ def learner_with(rule, parameters, dimension, sparse=False):
         fit_intercept=p.intercept_bound > 0,
         intercept_bound=p.intercept_bound,
         sparse=sparse,
-        scales="one",
     )
+    learner._state.mixtures[...] = np.zeros((), dtype=learner._state.mixtures.dtype)
     learner._state.use(parameters)
+    if one_scale:
+        learner._state.scalars["first_length"] = 1.0  # priors are set
+        mixture = learner._state.mixture(WEIGHTS)
+        mixture.prior[:], mixture.share[:] = -np.inf, 0.0
+        mixture.prior[0], mixture.share[0] = 0.0, 1.0
     return learner
 
 

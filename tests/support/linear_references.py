@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from linear_learners import learner_with, put
-from longterm import AOGD, Problem, observe
-from longterm.learners import AFTRL, PenalisedFTRL
-from longterm.learners.ftrl.ftrl_scales import GivenScale
-from longterm.learners.ftrl.growing_penalty import GrowingPenalty
+from longterm import Problem, observe
+from longterm.learners import AdaptiveAFTRL
+from longterm.learners.ftrl.ftrl_scales import OnlineScale
 from longterm.learners.ftrl.multiplier import Multiplier
-from longterm.learners.interface.states import DualState
 from longterm.linear_model import BudgetLinearLearner
 from longterm.linear_model.kernels.layout import Parameters
 from longterm.linear_model.kernels.losses import CODES, OF_TWO_CLASSES
-from longterm.problems.constraints import Constraint, ElasticNetBudget, OnFirst
+from longterm.problems.constraints import ElasticNetBudget
 from longterm.problems.losses import Hinge, Huber, LeastSquares, Logistic, Loss, Quantile, SquaredHinge
-from longterm.problems.sets import Box, Product, Set
-from longterm.theory.schedules import ConvexSchedule
-
-KINDS = ("a-ogd", "a-ftrl", "penalised-ftrl")
 
 
 def reference_loss(name: str, dimension: int, parameter: float) -> Loss:
@@ -53,103 +47,41 @@ class Pair:
     learner: Any
     parameters: Parameters
 
-    @property
-    def intercept(self) -> bool:
-        return self.parameters.intercept_bound > 0
-
     def learner_of_ours(self) -> BudgetLinearLearner:
-        return learner_with(self.rule, self.parameters, self.budget.dimension)
-
-    def decision(self, learner: BudgetLinearLearner) -> np.ndarray:
-        """Our learner's decision as the reference learner has it."""
-        return np.append(learner.weights, learner.intercept) if self.intercept else learner.weights
-
-    def features(self, row: np.ndarray) -> np.ndarray:
-        """A row as the reference learner sees it: in float64, with a 1 for the intercept."""
-        row = row.astype(np.float64)
-        return np.append(row, 1.0) if self.intercept else row
+        return learner_with(self.rule, self.parameters, self.budget.dimension, one_scale=True)
 
     def reference_round(self, state: Any, row: np.ndarray, label: float, weight: float = 1.0) -> tuple[Any, Any]:
         """The next state, and what was seen."""
-        seen = observe(self.problem, self.learner.ask(state), [self.features(row), np.float64(label)])
+        seen = observe(self.problem, self.learner.ask(state), [row.astype(np.float64), np.float64(label)])
         seen = seen._replace(loss=weight * seen.loss, loss_gradient=weight * seen.loss_gradient)
         return self.learner.update(state, seen), seen
 
 
-def make_pair(kind: str, loss: str, rng: np.random.Generator, *, intercept: bool) -> Pair:
-    """A pair with every constant drawn; `kind` is one of KINDS."""
+def make_pair(loss: str, rng: np.random.Generator) -> Pair:
+    """A pair of one radius with every constant drawn."""
     d = int(rng.integers(1, 40))
     l1, l2 = rng.choice([0.0, 0.3, 1.0, 2.5]), rng.choice([0.0, 0.5, 1.0, 3.0])
     if l1 == l2 == 0:
         l1 = l2 = 1.0
     budget = ElasticNetBudget(d, float(np.exp(rng.uniform(-2, 3))), l1=l1, l2=l2)
-    constraint: Constraint = budget
-    over: Set = budget.enclosing_ball()
-    bound = float(rng.uniform(0.1, 3)) if intercept else 0.0
-    base = Parameters(budget.budget, l1, l2, over.radius, intercept_bound=bound)
-    if intercept:
-        over, constraint = Product([over, Box([-bound], [bound])]), OnFirst(budget)
-    parameter = float(rng.uniform(0.1, 0.9))
-    problem = Problem(over, reference_loss(loss, constraint.dimension, parameter), constraint)
+    over = budget.enclosing_ball()
+    parameter, scale = float(rng.uniform(0.1, 0.9)), float(np.exp(rng.uniform(-2, 2)))
+    problem = Problem(over, reference_loss(loss, d, parameter), budget)
     beta = float(rng.uniform(0.3, 0.8))
-    base = replace(base, loss=CODES[loss], loss_parameter=parameter, beta=beta)
-    rule, learner, parameters = _learner(kind, problem, base, rng)
-    return Pair(rule, problem, budget, learner, parameters)
+    learner = AdaptiveAFTRL(budget.prox(over), OnlineScale(), Multiplier(scale, beta))
+    p = Parameters(budget.budget, l1, l2, over.radius, 0.0, CODES[loss], parameter, beta=beta, theta_0=scale)
+    return Pair("a-ftrl", problem, budget, learner, p)
 
 
-def _learner(kind: str, problem: Problem, base: Parameters, rng: np.random.Generator) -> tuple[str, Any, Parameters]:
-    over, prox = problem.enclosing_set, problem.constraint.prox(problem.enclosing_set)
-    step, theta = np.exp(rng.uniform(-3, 1, 2)).tolist()
-    if kind == "a-ogd":
-        schedule = ConvexSchedule(diameter=1.0, gradient_bound=1 / (2 * step), beta=base.beta)
-        return "a-ogd", AOGD(over, schedule), replace(base, step=step, theta_0=3 / (2 * step))
-    if kind == "a-ftrl":
-        learner = AFTRL(prox, GivenScale(step), Multiplier(theta, base.beta))
-        return "a-ftrl", learner, replace(base, step=step, theta_0=theta)
-    assert kind == "penalised-ftrl"
-    learner = PenalisedFTRL(prox, GivenScale(step), GrowingPenalty(w_0=theta, growth=0.5))
-    return "penalised-ftrl", learner, replace(base, step=step, weight_0=theta, growth=0.5)
-
-
-def draw_states(pair: Pair, rng: np.random.Generator) -> tuple[Any, BudgetLinearLearner]:
-    """The same state of round t ≥ 2 twice. Decisions have zeros, are inside the ball or on its surface."""
-    t = int(np.exp(rng.uniform(np.log(2), 12)))
-    over, d = pair.problem.enclosing_set, pair.budget.dimension
-    round, multiplier = np.asarray(t), np.asarray(rng.choice([0.0, rng.exponential(1.0)]))
-    if pair.rule == "a-ogd":
-        raw = rng.standard_normal(over.dimension) * rng.choice([0.0, 1.0], size=over.dimension)
-        x = over.project(raw * rng.choice([0.1, 3.0]) * over.radius)
-        return DualState(round, x, multiplier), our_learner(pair, t, x[:d], multiplier, 0.0, x)
-    z = rng.standard_normal(over.dimension) * np.exp(rng.uniform(-2, 4))
-    curvature = np.asarray(np.sqrt(t) / pair.parameters.step)
-    weight = np.asarray(rng.uniform(0, 1.2) * np.abs(z[:d]).max() / max(pair.budget.l1, 0.3))
-    start = pair.learner.init()._replace(round=round, gradient_sum=z)
-    if pair.rule == "penalised-ftrl":
-        weight_sum = weight * 10
-        weight = np.minimum(pair.learner.prox.least_weight(z, curvature), weight_sum)
-        x = pair.learner.prox.argmin(z, weight[None], curvature)
-        state = start._replace(x=x, weight=weight[None], dual=start.dual._replace(weight_sum=weight_sum))
-        return state, our_learner(pair, t, z[:d], weight, weight_sum, x, z)
-    x = pair.learner.prox.argmin(z, weight[None], curvature)
-    state = start._replace(x=x, weight=weight[None], dual=start.dual._replace(multiplier=multiplier[None]))
-    return state, our_learner(pair, t, z[:d], multiplier, weight, x, z)
-
-
-def our_learner(
-    pair: Pair, t: int, vector: np.ndarray, multiplier: Any, total: Any, x: np.ndarray, z: np.ndarray | None = None
-) -> BudgetLinearLearner:
-    """Our learner in round t, about to play x; `total` is Λ_t, or W_t in penalised FTRL."""
-    d, v, scale = pair.budget.dimension, x[: pair.budget.dimension], 1.0
-    if z is not None:
-        threshold = (multiplier if pair.rule == "penalised-ftrl" else total) * pair.budget.l1
-        v = vector - np.clip(vector, -threshold, threshold)
-        length = np.linalg.norm(v)
-        scale = np.linalg.norm(x[:d]) / length if length > 0 else 1.0
+def our_learner(pair: Pair, t: int, z: np.ndarray, multiplier: Any, total: Any, x: np.ndarray) -> BudgetLinearLearner:
+    """Our learner in round t, about to play x; `total` is Λ_t."""
+    threshold = total * pair.budget.l1
+    v = z - np.clip(z, -threshold, threshold)
+    length = np.linalg.norm(v)
+    scale = np.linalg.norm(x) / length if length > 0 else 1.0
     scalars = {"round": t, "multiplier": multiplier, "multiplier_sum": total, "scale": scale}
     scalars |= {"norm_1": np.abs(v).sum(), "norm_2": v @ v}
-    if pair.intercept:
-        scalars |= {"intercept": x[d], "intercept_slope": 0.0 if z is None else z[d]}
-    return put(pair.learner_of_ours(), vector, **scalars)
+    return put(pair.learner_of_ours(), z, **scalars)
 
 
 def draw_row(pair: Pair, rng: np.random.Generator, dtype: Any) -> tuple[np.ndarray, float, float]:

@@ -13,8 +13,6 @@ from longterm.linear_model.streaming import BudgetLinearLearner
 
 GENEROUS_RADIUS = 250.0
 """The radius without a budget, for scaled rows, whose lengths are about 1 (regression: times the targets' spread)."""
-ONE_SCALE_BUDGET = 10.0
-"""The same with one scale, where the budget sets the step size, too."""
 LARGEST_SIZE_RATIO = 100.0
 """Features that are not scaled are reported if their sizes differ by more than this factor."""
 
@@ -39,10 +37,8 @@ def generous_budget(rows: TrainingRows, spread: float, scaled: bool, l1: float, 
     return l1 * radius + 0.5 * l2 * radius**2
 
 
-def warn_about_budget(
-    learners: Sequence[BudgetLinearLearner], rows: TrainingRows, *, given: bool = False, unscaled: str | None = None
-) -> None:
-    """Warn if no weight is left, if a `given` budget has no effect, or if rule `unscaled` needs features scaled."""
+def warn_about_budget(learners: Sequence[BudgetLinearLearner], rows: TrainingRows, *, given: bool = False) -> None:
+    """Warn if no weight is left, or if a `given` budget has no effect."""
     budget = learners[0].settings.budget
     if not any(learner.nonzeros for learner in learners) and any(np.ptp(y) > 0 for y in rows.targets):
         what = f"the budget of {budget:g} left no weight other than 0: the model is a constant"
@@ -51,16 +47,13 @@ def warn_about_budget(
         what = f"the budget of {budget:g} was never reached and has no effect"
         remedy = "Give less, or none (budget=None)"
     else:
-        what, remedy = f"rule={unscaled!r} with one scale does not scale features", ""
-        if unscaled is None:
-            return
+        return
     if learners[0].scale is None and not rows.block.is_sparse:
         sizes = _feature_sizes(rows.block.rows)
         if sizes.max() > LARGEST_SIZE_RATIO * sizes.min():
             ratio = f"{sizes.max() / sizes.min():.0f}"
             remedy = f"The features differ in size by a factor of {ratio}: scale them, with StandardScaler for example"
-    if remedy:
-        warn_caller(f"{what}. {remedy}", BudgetWarning)
+    warn_caller(f"{what}. {remedy}", BudgetWarning)
 
 
 def _feature_sizes(rows: FloatArray) -> FloatArray:

@@ -25,13 +25,12 @@ from longterm._base import validate
 from longterm._base.arrays import FloatArray
 from longterm.errors import InputError
 from longterm.linear_model._attributes import MODELS
-from longterm.linear_model._budget import ONE_SCALE_BUDGET, generous_budget, warn_about_budget
+from longterm.linear_model._budget import generous_budget, warn_about_budget
 from longterm.linear_model._estimator_files import StoredModel
 from longterm.linear_model._multiplier import budget_multiplier
 from longterm.linear_model._passes import RecentAverage, TrainingRows, default_passes, learn_passes
 from longterm.linear_model._rows import IN_ORDER
 from longterm.linear_model._selection import largest_features, restricted_rows
-from longterm.linear_model._settings import LEADERS
 from longterm.linear_model._summary import SummarisedModel
 from longterm.linear_model.evolving import EvolvingLinearLearner
 from longterm.linear_model.kernels.losses import CODES, OF_TWO_CLASSES
@@ -75,15 +74,10 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
         """Return the unit of the targets; 1 for classes."""
         return 1.0
 
-    @property
-    def _is_mixed(self) -> bool:
-        """True if learners have a mixture of scales."""
-        return self.rule in LEADERS
-
     def _standardises(self, X: Any) -> bool:
         """Return whether `fit` with a budget standardises features: not if the matrix is wide and sparse."""
         wanted = can_be_centred(X) if self.scale_features is None else self.scale_features
-        return bool(wanted and self._is_mixed and self.half_life is None)
+        return bool(wanted and self.half_life is None)
 
     def _make_learner(
         self, X: Any, rows: TrainingRows, seed: int, *, stream: bool, budget: float | None, max_features: int | None
@@ -93,10 +87,9 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
         standard = not stream and budget is not None and self._standardises(X)
         scaled = bool(self.scale_features) or standard
         if self.scale_features is None and budget is None:
-            scaled = self._is_mixed and self.half_life is None
+            scaled = self.half_life is None
         if budget is None:
-            unit = self._target_spread(rows.targets)
-            budget = generous_budget(rows, unit, scaled, self.l1, self.l2) if self._is_mixed else ONE_SCALE_BUDGET
+            budget = generous_budget(rows, self._target_spread(rows.targets), scaled, self.l1, self.l2)
         # Rows of standardised features have length √d; learners need length 1, so their weights are √d times as large.
         unit = math.sqrt(X.shape[1]) if standard else 1.0
         kind: Any = BudgetLinearLearner
@@ -225,11 +218,7 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
             own = self._selected_rows(X, rows, labels, orders, learner)
             learn_passes(learner, average, own, labels, orders)
             self._multipliers.append(budget_multiplier(learner, X, labels, rows.weights, average.model(learner)))
-        if self.budget is None:
-            warn_about_budget(self._learners, rows)
-        else:
-            unscaled = not self._is_mixed and self.scale_features is None
-            warn_about_budget(self._learners, rows, given=self._is_mixed, unscaled=self.rule if unscaled else None)
+        warn_about_budget(self._learners, rows, given=self.budget is not None)
 
     def _count_passes(self, default: int) -> int:
         return default if self.passes is None else validate.count("passes", self.passes)

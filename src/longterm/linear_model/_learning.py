@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy, deepcopy
@@ -34,8 +33,8 @@ from longterm.linear_model.kernels.losses import values_and_slopes
 
 NUMBERS_AT_ONCE, ROWS_AT_ONCE = 2**17, 64
 """Rows that are gathered, converted or scaled at once have so many numbers, which fit into a cache, or are so few."""
-NARROWEST, LARGEST_LIMIT = 1e-60, 1e150
-"""Bounds on the intercept's interval and on the root of its V_b when it is widened. They keep numbers finite."""
+NARROWEST = 1e-60
+"""A bound on the intercept's interval, which keeps numbers finite."""
 LONGEST_SCALED = 1e60
 """The bound on gradients of scaled rows. Sums are multiplied when factors change, so it is smaller than usual."""
 
@@ -233,14 +232,5 @@ class BlockLearner(LearnerMemory):
         return int(outside.argmax()) if outside.any() else len(labels)
 
     def _widen(self, size: float) -> None:
-        """Set the interval to ±2 size. The decision and its curvature stay (`docs/proofs/linear_models.md`)."""
-        size = max(size, NARROWEST)
-        if self._settings.scales != "one":  # the residual begins at 0
-            self._use(replace(self._settings, residual_radius=2 * size))
-            return
-        scalars, before = self._state.scalars, self._settings.intercept_bound
-        limit = math.sqrt(scalars["intercept_squares"][0])  # curvature times bound: b is at the end of the interval
-        scalars["intercept_slope"] = min(max(scalars["intercept_slope"][0], -limit), limit)
-        self._use(replace(self._settings, intercept_bound=2 * size))
-        if before > 0.0:
-            scalars["intercept_squares"] = min(limit * (2 * size / before), LARGEST_LIMIT) ** 2
+        """Set the interval to ±2 size. The residual of the intercept begins at 0 again."""
+        self._use(replace(self._settings, residual_radius=2 * max(size, NARROWEST)))

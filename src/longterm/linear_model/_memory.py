@@ -157,7 +157,7 @@ class LearnerMemory:
 
     @property
     def signed_violation(self) -> float:
-        """Σ g(x_t), which the theorems of A-FTRL and A-OGD bound."""
+        """Σ g(x_t), which the theorem of A-FTRL bounds."""
         return self._state.number("signed_violation")
 
     @property

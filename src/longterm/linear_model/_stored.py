@@ -67,23 +67,18 @@ def checked_settings(specification: Mapping[str, Any], arrays: Mapping[str, NDAr
     with np.errstate(all="ignore"):
         settings = Settings(**given)
         sparse = specification["sparse"] and settings.rule == "a-ftrl"
-        require((settings.given is None and not settings.classifies) or not widens, "the interval cannot widen")
+        require(not settings.classifies or not widens, "the interval cannot widen")
         require(widens or level is None, "there is a level, but no interval about it")
         scalars = _checked_scalars(settings, arrays)
         _check_state(settings, sparse, scalars, arrays)
         mixtures = _array(arrays, "state.mixtures", np.float64, (2, MIXTURE.itemsize // 8))
-        if settings.scales == "one":
-            require(settings.offset == "none" and settings.residual_radius == 0, "one scale has no residual")
-            require(not mixtures.any(), "one scale has no mixture")
-        else:
-            _check_mixtures(settings, scalars, mixtures)
-            _check_offset(settings, widens, scalars)
+        _check_mixtures(settings, scalars, mixtures)
+        _check_offset(settings, widens, scalars)
         _check_average(settings, int(scalars["round"]) - 1, arrays)
     known = {f"state.{name}" for name in ("scalars", "mixtures", "vector", *(("entries", "heap") if sparse else ()))}
     known |= {"average.stretches", "average.total"}
-    if settings.scales != "one":
-        known |= {f"scale.{name}" for name in NAMES} if "scale.factors" in arrays else set()
-        known |= {f"scale.{name}" for name in CENTRED_NAMES} if "scale.means" in arrays and not sparse else set()
+    known |= {f"scale.{name}" for name in NAMES} if "scale.factors" in arrays else set()
+    known |= {f"scale.{name}" for name in CENTRED_NAMES} if "scale.means" in arrays and not sparse else set()
     require(set(arrays) == known, "it has arrays that no learner has")
     return settings
 
@@ -112,7 +107,7 @@ def _check_state(
     parameters, vector = settings.parameters(), arrays["state.vector"]
     require(bool(np.isfinite(vector).all()), "the vector has numbers that are not finite")
     weight = scalars["multiplier" if settings.rule == "penalised-ftrl" else "multiplier_sum"]
-    threshold = parameters.l1 * weight if settings.rule in ("a-ftrl", "penalised-ftrl") else 0.0
+    threshold = parameters.l1 * weight
     left = np.maximum(np.abs(vector) - threshold, 0.0)
     sums = float(left.sum()), float((left * left).sum())
     require(math.isfinite(sums[0]) and math.isfinite(sums[1]), "the vector is too long")
@@ -128,7 +123,7 @@ def _check_state(
     require(length <= parameters.radius * (1 + CLOSE), "the decision is outside of its ball")
     size = scalars["scale"] * abs(norms[0])
     require(size <= 2 * parameters.radius * math.sqrt(len(vector)), "the decision is too long for its ball")
-    if settings.scales == "one" or settings.intercept_bound > 0:
+    if settings.intercept_bound > 0:
         require(abs(scalars["intercept"]) <= settings.intercept_bound * (1 + CLOSE), "the intercept is out of bounds")
 
 

@@ -41,7 +41,7 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
         The weights of the two norms.
     loss : {"logistic", "hinge", "squared_hinge"}
         The loss of a row.
-    rule : {"a-ftrl", "a-ogd", "penalised-ftrl"}
+    rule : {"a-ftrl", "penalised-ftrl"}
         "a-ftrl": sparse weights, O(non-zeros) per row; "penalised-ftrl": almost no violation, O(d) per row.
     fit_intercept : bool
         Whether there is an intercept. It does not count towards the budget.

@@ -1,9 +1,9 @@
 """A learner for streams that change: its past fades with a half-life, and features may be added.
 
-Row t has the weight ω_t = 2^{t/h}. A common factor of all losses changes no decision of FTRL with constants found
-online, so before the weights grow too large the state is divided by a power of 2, which is exact. The theorem is in
-`docs/proofs/linear_models.md`. θ_0 and w_0 stay those of the first dimension, since θ_t must not rise and w_t not fall.
-The average x̄ means nothing under drift: `average` returns the decision in force.
+Row t has the weight ω_t = 2^{t/h}. A common factor of all losses changes no decision, so before the weights grow too
+large the state is divided by a power of 2, which is exact. The theorem is in `docs/proofs/linear_models.md`. θ_0 and
+w_0 stay those of the first dimension, since θ_t must not rise and w_t not fall. The average x̄ means nothing under
+drift: `average` returns the decision in force.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from longterm._base import validate
 from longterm._base.arrays import FloatArray
 from longterm.errors import InputError
 from longterm.linear_model._rows import IN_ORDER, NO_NUMBERS, RowBlock
-from longterm.linear_model._settings import LEADERS, Settings
+from longterm.linear_model._settings import Settings
 from longterm.linear_model.kernels.kernel_state import KernelState
 from longterm.linear_model.kernels.layout import FIELDS, MIXTURE_FIELDS
 from longterm.linear_model.kernels.losses import values_and_slopes
@@ -46,8 +46,7 @@ class EvolvingLinearLearner(BudgetLinearLearner):
     half_life : float, optional
         After so many rows a row counts half. None: nothing is forgotten.
     **options
-        Further arguments of `BudgetLinearLearner`. Forgetting is for A-FTRL and penalised FTRL with constants found
-        online.
+        Further arguments of `BudgetLinearLearner`.
 
     Notes
     -----
@@ -86,9 +85,6 @@ class EvolvingLinearLearner(BudgetLinearLearner):
             return
         if self._half_life < 1:
             raise InputError("half_life", f"{half_life!r} is less than one row", "Give a number of rows")
-        if self._settings.rule not in LEADERS or self._settings.given is not None:
-            what = f"forgetting is for {' and '.join(LEADERS)} with constants found online"
-            raise InputError("half_life", what, 'Use rule="a-ftrl" and constants="online", or leave half_life out')
 
     def _parameters(self, settings: Settings) -> Any:
         return super()._parameters(replace(settings, dimension=self._first_dimension))
@@ -212,6 +208,6 @@ class EvolvingLinearLearner(BudgetLinearLearner):
             good = shift == 0
         else:
             good = type(half_life) is float and 1 <= half_life < math.inf and shift >= 0
-            good = good and -1e-6 <= self.rounds / half_life - shift <= SPAN + 1 and self._settings.given is None
-        if not good or (half_life is not None and self._settings.rule not in LEADERS):
+            good = good and -1e-6 <= self.rounds / half_life - shift <= SPAN + 1
+        if not good:
             raise ValueError("the half-life does not fit the state")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from longterm.linear_model.kernels.kernel_state import CODES, dense_kernel, sparse_kernel
-from longterm.linear_model.kernels.layout import AFTRL, AOGD, PENALISED_FTRL
+from longterm.linear_model.kernels.layout import AFTRL, PENALISED_FTRL
 from longterm.linear_model.kernels.losses import evaluation_kernel
 from longterm.linear_model.kernels.moments import dense_moments, sparse_moments
 
@@ -18,17 +18,15 @@ def compile_all(*rules: str) -> int:
     Parameters
     ----------
     *rules : str
-        The rules to compile: "a-ftrl", "a-ogd", "penalised-ftrl"; all of them by default.
+        The rules to compile: "a-ftrl", "penalised-ftrl"; all of them by default.
 
     Returns
     -------
     int
         The number of kernels that are ready.
     """
-    codes = {CODES[rule] for rule in rules} if rules else {AFTRL, AOGD, PENALISED_FTRL}
+    codes = {CODES[rule] for rule in rules} if rules else {AFTRL, PENALISED_FTRL}
     kernels = [dense_kernel(code, values) for code in sorted(codes) for values in VALUES]
     if AFTRL in codes:
         kernels += [sparse_kernel(values, indices) for values in VALUES for indices in INDICES]
-    if codes - {AOGD}:  # features may be scaled, and the past may fade
-        kernels += [evaluation_kernel(), dense_moments(), sparse_moments()]
-    return len(kernels)
+    return len([*kernels, evaluation_kernel(), dense_moments(), sparse_moments()])

@@ -1,13 +1,11 @@
 """A learner for a linear model under a budget, which takes one row or a block of rows at a time.
 
-Splitting rows into blocks changes nothing, bit for bit. scikit-learn is not imported. The intercept lies in an
-interval; that of a regression grows with the targets (`docs/proofs/linear_models.md`).
+Splitting rows into blocks changes nothing, bit for bit. scikit-learn is not imported.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -32,12 +30,12 @@ from longterm.linear_model._rows import (
     weights_for,
     whole_numbers,
 )
-from longterm.linear_model._settings import LEADERS, Settings
+from longterm.linear_model._settings import Settings
 from longterm.linear_model.kernels.kernel_state import KernelState
 from longterm.storage.one_thread import OneThread, exclusive
 
 LOG_ODDS = 4.0
-"""The intercept's bound for two classes unless another is given."""
+"""The largest residual of the intercept of two classes."""
 
 
 class BudgetLinearLearner(BlockLearner):
@@ -55,19 +53,14 @@ class BudgetLinearLearner(BlockLearner):
         The first three have labels ±1.
     loss_parameter : float, optional
         The threshold of Huber's loss (1 unless given), the level of the quantile (½ unless given).
-    rule : {"a-ftrl", "a-ogd", "penalised-ftrl"}
+    rule : {"a-ftrl", "penalised-ftrl"}
         The learning rule.
     fit_intercept : bool
         Whether there is an intercept. It does not count towards the budget.
     intercept_bound : float, optional
-        The intercept stays within ±intercept_bound. None: an offset (log-odds or mean target so far) plus a residual;
-        with one scale ±4 for two classes, and for regression an interval that grows with the targets.
-    constants : "online" or dict
-        "online", or {"feature_norm": …, "label_bound": …} for step sizes from known bounds.
+        The intercept stays within ±intercept_bound. None: an offset (log-odds or mean target so far) plus a residual.
     beta, growth : float
         θ_t ∝ t^−β; penalised FTRL's weights w_t ∝ t^(1 + growth).
-    scales : {"mixed", "one"}, optional
-        "mixed": eight radii in one leader, so that a large budget does no harm. None: "mixed" where the rule has it.
     max_features : int, optional
         The largest number of non-zero weights of any decision, for penalised FTRL.
     scale_features : bool
@@ -102,21 +95,14 @@ class BudgetLinearLearner(BlockLearner):
         rule: str = "a-ftrl",
         fit_intercept: bool = True,
         intercept_bound: float | None = None,
-        constants: str | Mapping[str, float] = "online",
         beta: float = 2 / 3,
         growth: float = 0.5,
-        scales: str | None = None,
         max_features: int | None = None,
         scale_features: bool = False,
         sparse: bool = False,
         seed: int = 0,
     ) -> None:
         self._guard = OneThread(type(self).__name__)
-        if constants != "online" and not isinstance(constants, Mapping):
-            raise InputError("constants", f"{constants!r} is not a mapping", 'Use "online", or give a mapping')
-        given = dict(constants) if isinstance(constants, Mapping) else None
-        if scales is None:
-            scales = "mixed" if given is None and rule in LEADERS else "one"
         settings = Settings(
             dimension,
             budget,
@@ -127,26 +113,17 @@ class BudgetLinearLearner(BlockLearner):
             rule,
             beta=beta,
             growth=growth,
-            given=given,
-            scales=scales,
             max_features=max_features or 0,
         )
         self._widens, self._has_level, self._level = False, False, 0.0
         if fit_intercept and intercept_bound is not None:
             settings = replace(settings, intercept_bound=intercept_bound)
         elif fit_intercept and not settings.classifies:
-            self._widens = given is None
-            if given is not None:
-                settings = replace(settings, intercept_bound=given["label_bound"])
-            elif scales != "one":
-                settings = replace(settings, offset="mean")
-        elif fit_intercept and scales == "one":
-            settings = replace(settings, intercept_bound=LOG_ODDS)
+            self._widens = True
+            settings = replace(settings, offset="mean")
         elif fit_intercept:
             offset = "log-odds" if settings.loss == "logistic" else "none"
             settings = replace(settings, offset=offset, residual_radius=LOG_ODDS)
-        if scale_features and scales == "one":
-            raise InputError("scale_features", "is for a mixture of scales", 'Use scales="mixed", or scale the rows')
         self._sparse = sparse
         self._state = KernelState(rule, settings.dimension, sparse)
         self._average = Average(settings.dimension, seed)

@@ -1,8 +1,7 @@
-"""A-FTRL for linear models as a kernel: `learners.AFTRL`, `learners.AdaptiveAFTRL`, and `learners.MixedAFTRL`.
+"""A-FTRL for linear models as a kernel: `learners.MixedAFTRL`.
 
-The state's vector is z, the sum of the gradients so far. With τ = Λ_t l1 and w = −soft(z, τ),
-
-    x_t = s w,   s = min( 1/(a_t + Λ_t l2), R/‖w‖ ) or that of the mixture,   b_t = clip( −z_b/a_t, ±r ).
+The state's vector is z, the sum of the gradients so far. With τ = Λ_t l1 and w = −soft(z, τ), x_t = s w, where s is the
+factor of the mixture of scales (`mixture`).
 
 A round has two passes over the coordinates: one for ⟨u, w⟩ and ‖u‖², one that adds the gradient to z and sums ‖w‖₁ and
 ‖w‖² of the next w, which give g(x_{t+1}). λ_{t+1}, and so the next τ, is known between the two. The features of a row
@@ -12,8 +11,6 @@ are (row − means) · factors; the first pass stores them in `u` for the second
 from __future__ import annotations
 
 from collections.abc import Callable
-
-import numpy as np
 
 from longterm.linear_model.kernels.compile import helper, use
 from longterm.linear_model.kernels.layout import RESIDUAL, WEIGHTS
@@ -25,6 +22,7 @@ from longterm.linear_model.kernels.round import (
     observe,
     place_intercept,
     place_leader,
+    score,
 )
 
 
@@ -37,11 +35,7 @@ def row_loop(digest: str) -> Callable[..., None]:
         mixture, residual = mixtures[WEIGHTS], mixtures[RESIDUAL]
         for i in range(len(rows)):
             threshold = s.multiplier_sum * p.l1
-            dot = length = 0.0
-            for j in range(d):
-                u[j] = (np.float64(rows[i, j]) - means[j]) * factors[j]
-                dot += u[j] * (clip(z[j], threshold) - z[j])
-                length += u[j] * u[j]
+            dot, length = score(z, threshold, u, means, factors, rows, i)
             if length > p.longest_row:
                 return i
             margins[i], slope = begin_round(p, s, mixture, residual, dot, length, labels[i], weights[i])

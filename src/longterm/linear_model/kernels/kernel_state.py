@@ -12,16 +12,14 @@ from numpy.typing import NDArray
 
 from longterm._base.arrays import FloatArray
 from longterm._base.compiling import readonly
-from longterm.linear_model.kernels import aftrl, aogd, penalised_ftrl, sparse_aftrl
+from longterm.linear_model.kernels import aftrl, penalised_ftrl, sparse_aftrl
 from longterm.linear_model.kernels.compile import compiled, source_digest
 from longterm.linear_model.kernels.heap import KEY_SHARE, bits_for, capacity
 from longterm.linear_model.kernels.layout import (
     AFTRL,
-    AOGD,
     COORDINATE,
     MIXTURE,
     MIXTURE_FIELDS,
-    ONE,
     PARAMETERS,
     PENALISED_FTRL,
     RESIDUAL,
@@ -35,7 +33,7 @@ from longterm.linear_model.kernels.mixture import place, set_priors
 from longterm.linear_model.kernels.round import RESIDUAL_PRIOR_POWER
 from longterm.theory.scales import RATIO
 
-CODES = {"a-ftrl": AFTRL, "a-ogd": AOGD, "penalised-ftrl": PENALISED_FTRL}
+CODES = {"a-ftrl": AFTRL, "penalised-ftrl": PENALISED_FTRL}
 """The kernels of the rules."""
 LOG_ODDS_RADIUS = 4.0
 """The radius of the log-odds' residual, for which a typical residual is ¼."""
@@ -53,9 +51,9 @@ NUMBERS = {"float32": float32, "float64": float64, "int32": int32, "int64": int6
 
 @cache
 def dense_kernel(code: int, values: str) -> Any:
-    """Return the kernel of a rule for dense rows of this dtype. FTRL also takes a buffer, means and factors."""
-    loop = {AOGD: aogd, AFTRL: aftrl, PENALISED_FTRL: penalised_ftrl}[code].row_loop(source_digest())
-    scaled = () if code == AOGD else (float64[::1], readonly(float64), readonly(float64))
+    """Return the kernel of a rule for dense rows of this dtype, with a buffer, means and factors."""
+    loop = {AFTRL: aftrl, PENALISED_FTRL: penalised_ftrl}[code].row_loop(source_digest())
+    scaled = float64[::1], readonly(float64), readonly(float64)
     return compiled(loop, (*STATE, float64[::1], *scaled, readonly(NUMBERS[values], 2), *GIVEN))
 
 
@@ -76,14 +74,14 @@ def _padded(dimension: int) -> FloatArray:
 class KernelState:
     """The state of one learner, and the kernel that changes it. Rows are taken as they are: `_rows` checks them.
 
-    The vector is z (FTRL) or x up to a factor (A-OGD). The sparse layout, for A-FTRL only, has the live entries of a
-    heap beside z, takes CSR rows, and needs time proportional to their non-zeros. Otherwise rows are dense.
+    The vector is z. The sparse layout, for A-FTRL only, has the live entries of a heap beside z, takes CSR rows, and
+    needs time proportional to their non-zeros. Otherwise rows are dense.
     """
 
     def __init__(self, rule: str, dimension: int, sparse: bool) -> None:
         self.code, self.dimension = CODES[rule], dimension
         self.is_sparse = sparse and self.code == AFTRL
-        self.scales_rows = not self.is_sparse and self.code != AOGD
+        self.scales_rows = not self.is_sparse
         """True if the kernel centres and scales the features of rows."""
         self.parameters: Any = np.zeros(1, dtype=PARAMETERS)
         self.scalars: Any = np.zeros(1, dtype=SCALARS)
@@ -104,13 +102,11 @@ class KernelState:
 
     def use(self, parameters: Parameters) -> None:
         """Continue with these constants. A residual of another radius begins at 0."""
-        before = self.parameter("scales"), self.parameter("residual_radius")
+        before = self.parameter("residual_radius")
         self.parameters[...] = parameters.as_record()
-        if parameters.scales == ONE:
-            return
-        if before[0] == ONE:
+        if self.mixture(WEIGHTS).radius[0] == 0:
             self._begin_mixture(WEIGHTS, WEIGHT_SCALES, parameters.radius)
-        if parameters.residual_radius != before[1]:
+        if parameters.residual_radius != before:
             self._begin_mixture(RESIDUAL, RESIDUAL_SCALES, parameters.residual_radius)
             typical = 0.25 * parameters.residual_radius / LOG_ODDS_RADIUS
             set_priors.py_func(self.mixture(RESIDUAL), RESIDUAL_SCALES, typical, RESIDUAL_PRIOR_POWER)
@@ -163,11 +159,8 @@ class KernelState:
         state = self.parameters, self.scalars, self.mixtures, self.vector
         if self.is_sparse:
             kernel(*state, self.heap, self._bits, *rows, labels, weights, margins)
-        elif self.scales_rows:
-            return int(kernel(*state, self._row, *(scale or self._no_scale), rows, labels, weights, margins))
-        else:
-            kernel(*state, rows, labels, weights, margins)
-        return len(labels)
+            return len(labels)
+        return int(kernel(*state, self._row, *(scale or self._no_scale), rows, labels, weights, margins))
 
     @property
     def weight_in_force(self) -> str:
@@ -183,8 +176,6 @@ class KernelState:
         """Return the decision in force, or some of its coordinates."""
         z: FloatArray = self.z[columns]
         threshold = self.threshold
-        if self.code == AOGD:
-            return self.number("scale") * z + 0.0  # −0.0 becomes 0.0
         x: FloatArray = np.minimum(np.maximum(z, -threshold), threshold)
         x -= z
         x *= self.number("scale")

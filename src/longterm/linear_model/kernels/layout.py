@@ -14,10 +14,8 @@ from numpy.typing import NDArray
 
 from longterm.theory.scales import SCALES
 
-AOGD, AFTRL, PENALISED_FTRL = range(3)
+AFTRL, PENALISED_FTRL = range(2)
 """Codes of the rules."""
-ONE, MIXED = range(2)
-"""Codes of `scales`: one radius, or a mixture of radii."""
 NO_OFFSET, LOG_ODDS, MEAN = range(3)
 """Codes of the intercept's offset, to which its residual is added."""
 
@@ -29,12 +27,11 @@ class Parameters:
     The constraint is g(x) = l1‖x‖₁ + ½ l2‖x‖² − budget on the ball of `radius` about 0. The intercept lies in
     ±intercept_bound (0: no intercept). `loss` is a code of `losses`.
 
-    Given constants: η_t = step/√t (A-OGD: step/t^β), θ_t = theta_0/t^β, w_t = weight_0 t^{1+growth} (penalised FTRL).
-    Found online: step = 0, θ_t = theta_0/(M_t t^β) and w_t = weight_0 M_{t−1} t^{1+growth}, M_t the longest gradient.
+    θ_t = theta_0/(M_t t^β) and w_t = weight_0 M_{t−1} t^{1+growth}, M_t the longest gradient.
 
-    With a mixture of `scales` the intercept is an offset plus a residual of at most residual_radius (0: none), and
-    penalised FTRL keeps at most max_features non-zero weights (0: no limit). The factor s of x_t = s w is at most
-    factor_bound. The dense kernels of FTRL stop before a row whose squared length is above longest_row.
+    Without intercept_bound the intercept is an offset plus a residual of at most residual_radius (0: none). Penalised
+    FTRL keeps at most max_features non-zero weights (0: no limit). The factor s of x_t = s w is at most factor_bound.
+    The dense kernels stop before a row whose squared length is above longest_row.
     """
 
     budget: float
@@ -45,11 +42,9 @@ class Parameters:
     loss: int = 0
     loss_parameter: float = 0.0
     beta: float = 2 / 3
-    step: float = 0.0
     theta_0: float = 0.0
     weight_0: float = 0.0
     growth: float = 0.5
-    scales: int = 0
     offset: int = 0
     residual_radius: float = 0.0
     max_features: int = 0
@@ -70,7 +65,7 @@ class Field(NamedTuple):
 
     name: str
     unit: int
-    """The power of the losses' unit that it is proportional to, in a state of FTRL with constants found online."""
+    """The power of the losses' unit that it is proportional to, in a state of the leaders."""
     dtype: type = np.float64
     signed: bool = False
     """True if it may be negative."""
@@ -90,22 +85,22 @@ FIELDS = (
     Field("squared_violation", 0, reported=True),  # Σ [g(x_s)]₊²
     Field("multiplier", 1),  # λ_t; ν_t in penalised FTRL
     Field("multiplier_sum", 1),  # Λ_t = Σ_{s≤t} λ_s; W_t in penalised FTRL
-    Field("gradient_squares", 2),  # online: V, the sum of the squared gradient lengths
-    Field("longest_gradient", 1),  # online: M_{t−1} = max_{s<t} ‖∇f_s(x_s)‖
-    Field("scale", -1),  # x_t = scale · w; w is the vector (A-OGD) or −soft(vector, l1 · multiplier_sum) (FTRL)
+    Field("gradient_squares", 2),  # V, the sum of the squared gradient lengths
+    Field("longest_gradient", 1),  # M_{t−1} = max_{s<t} ‖∇f_s(x_s)‖
+    Field("scale", -1),  # x_t = scale · w, w = −soft(vector, threshold)
     Field("norm_1", 1, signed=True),  # ‖w‖₁; in the sparse layout rounding may make it negative
     Field("norm_2", 2, signed=True),  # ‖w‖₂²
     Field("norm_1_low", 1, signed=True),  # sparse layout: the rounding error of norm_1
     Field("norm_2_low", 2, signed=True),  # sparse layout: the rounding error of norm_2
     Field("intercept", 0, signed=True),  # b_t
-    Field("intercept_slope", 1, signed=True),  # FTRL: z_b, the sum of the losses' slopes
-    Field("intercept_squares", 2),  # online: V_b, the sum of the losses' squared slopes
-    Field("bound_sum", 0, reported=True),  # online, for the bound only: S_θ + δ_μ; penalised FTRL: Σ 1/w
-    Field("first_length", 0),  # mixture: the length of the first row other than 0, which sets the priors
-    Field("residual", 0, signed=True),  # mixture: the intercept less its offset
-    Field("positive_weight", 1),  # mixture: the weight of rows with y = +1; MEAN: of all rows
-    Field("negative_weight", 1, signed=True),  # mixture: the weight of rows with y = −1; MEAN: Σ weight · y
-    Field("heaviest", 1),  # mixture: the largest weight so far
+    Field("intercept_slope", 1, signed=True),  # z_b, the sum of the losses' slopes
+    Field("intercept_squares", 2),  # V_b, the sum of the losses' squared slopes
+    Field("bound_sum", 0, reported=True),  # for the bound only: S_θ + δ_μ; penalised FTRL: Σ 1/w
+    Field("first_length", 0),  # the length of the first row other than 0, which sets the priors
+    Field("residual", 0, signed=True),  # the intercept less its offset
+    Field("positive_weight", 1),  # LOG_ODDS: the weight of rows with y = +1; MEAN: of all rows
+    Field("negative_weight", 1, signed=True),  # LOG_ODDS: the weight of rows with y = −1; MEAN: Σ weight · y
+    Field("heaviest", 1),  # the largest weight so far
     Field("reach", 0),  # MEAN: margins are clipped to ±reach
 )
 WIDTH = SCALES + 1

@@ -1,40 +1,28 @@
-"""Penalised FTRL for linear models as a kernel: the rule of `learners.PenalisedFTRL` and its adaptive variants.
+"""Penalised FTRL for linear models as a kernel: `learners.MixedPenalisedFTRL`.
 
-x_t is A-FTRL's with ν_t in place of Λ_t: the smallest ν ≥ 0 whose argmin has g ≤ 0, or W_t if that is smaller.
-
-**The root without sorting.** Let n, V₁, V₂ be the count, sum and sum of squares of the |z_k| above a threshold. If just
-those coordinates are non-zero, g = 0 at
-
-    ν = 2C/(aκ + √(a²κ² + 2 l2 κ C)),   κ = n l1² + 2ρ l2,   C = [a l1 V₁ + (l2/2) V₂ − ρa²]₊.
-
-For every threshold this is at most the true ν, with equality for the threshold ν l1 (`docs/proofs/aftrl.md`). So the
-iteration begins with the threshold of the round before and continues with ν l1. After the first step thresholds only
-rise and sets only shrink, until a set repeats, which takes two or three passes.
-
-**A mixture of scales** has one ν for all scales, which never falls: the smallest ν ≥ ν_t whose mixture has g ≤ 0, or
-W_{t+1}. With N₁ = Σ(|z_k| − νl1)₊, N₂ = Σ(|z_k| − νl1)₊² and S = Σ p_k s_k it is the root of the decreasing function
-G(ν) = S l1 N₁ + ½ l2 S² N₂ − ρ. It is found with the set of non-zero coordinates held fixed, until the set repeats.
+x_t is A-FTRL's with ν_t in place of Λ_t. All scales have one ν, which never falls: ν_{t+1} is the smallest ν ≥ ν_t
+whose mixture has g ≤ 0, or W_{t+1} if that is smaller. With N₁ = Σ(|z_k| − νl1)₊, N₂ = Σ(|z_k| − νl1)₊² and
+S = Σ p_k s_k it is the root of the decreasing function G(ν) = S l1 N₁ + ½ l2 S² N₂ − ρ. It is found with the set of
+non-zero coordinates held fixed, until the set repeats.
 With `max_features` ν also rises until no more |z_k| are above νl1.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 import numpy as np
 
 from longterm.linear_model.kernels.compile import helper, use
-from longterm.linear_model.kernels.layout import ONE, RESIDUAL, WEIGHT_SCALES, WEIGHTS
+from longterm.linear_model.kernels.layout import RESIDUAL, WEIGHT_SCALES, WEIGHTS
 from longterm.linear_model.kernels.mixture import place
 from longterm.linear_model.kernels.round import (
     add_gradient,
     charge_scales,
-    clip,
-    leader_curvature,
     observe,
     place_intercept,
     place_leader,
+    score,
 )
 
 MAX_PASSES, MAX_STEPS = 50, 100
@@ -47,15 +35,9 @@ def row_loop(digest: str) -> Callable[..., None]:
         use(digest)
         p, s, d = parameters[0], scalars[0], len(z)
         mixture, residual = mixtures[WEIGHTS], mixtures[RESIDUAL]
-        if s.round == 1 and p.step > 0.0:
-            s.multiplier_sum = p.weight_0
         for i in range(len(rows)):
             threshold = s.multiplier * p.l1
-            dot = length = 0.0
-            for j in range(d):
-                u[j] = (np.float64(rows[i, j]) - means[j]) * factors[j]
-                dot += u[j] * (clip(z[j], threshold) - z[j])
-                length += u[j] * u[j]
+            dot, length = score(z, threshold, u, means, factors, rows, i)
             if length > p.longest_row:
                 return i
             margins[i], slope, _ = observe(p, s, dot, labels[i], weights[i])
@@ -64,11 +46,7 @@ def row_loop(digest: str) -> Callable[..., None]:
             charge_scales(p, s, mixture, residual, dot, length, slope)
             for j in range(d):
                 z[j] += slope * u[j]
-            if p.scales == ONE:
-                weight = least_weight(p, leader_curvature(p, s), z, threshold)
-            else:
-                weight = raised_weight(p, s, mixture, z)
-            s.multiplier = min(weight, s.multiplier_sum)
+            s.multiplier = min(raised_weight(p, s, mixture, z), s.multiplier_sum)
             if p.max_features > 0:
                 s.multiplier = max(s.multiplier, weight_for_few(p, z, s.multiplier))
             _, s.norm_1, s.norm_2 = soft_sums(z, s.multiplier * p.l1)
@@ -82,39 +60,11 @@ def row_loop(digest: str) -> Callable[..., None]:
 
 @helper
 def next_weight(p, s):
-    """Return w_{t+1} = weight_0 (t + 1)^{1+growth}, times M_t where constants are found online."""
-    weight = p.weight_0 * (s.round + 1.0) ** (1.0 + p.growth)
-    if p.step == 0.0:
-        weight *= s.longest_gradient
-        if weight > 0.0:
-            s.bound_sum += 1.0 / weight if s.bound_sum > 0.0 else (s.round + 1.0) / weight
+    """Return w_{t+1} = weight_0 (t + 1)^{1+growth} M_t."""
+    weight = p.weight_0 * (s.round + 1.0) ** (1.0 + p.growth) * s.longest_gradient
+    if weight > 0.0:
+        s.bound_sum += 1.0 / weight if s.bound_sum > 0.0 else (s.round + 1.0) / weight
     return weight
-
-
-@helper
-def least_weight(p, a, z, threshold):
-    """Return the smallest ν ≥ 0 with g ≤ 0 at its argmin, from any threshold to begin with."""
-    above = count_above(z, threshold)
-    weight, size = root(p, a, above), above[0]
-    above = count_above(z, weight * p.l1)
-    if above[0] == size:  # the first threshold had the right set
-        return weight
-    size = len(z) + 1.0
-    while above[0] < size:
-        weight, size = root(p, a, above), above[0]
-        above = count_above(z, weight * p.l1)
-    return weight
-
-
-@helper
-def root(p, a, above):
-    """Return the ν of the formula above, from (n, V₁, V₂)."""
-    n, total, squares = above
-    excess = a * p.l1 * total + 0.5 * p.l2 * squares - p.budget * a * a
-    if excess <= 0.0:
-        return 0.0
-    kappa = n * p.l1 * p.l1 + 2.0 * p.budget * p.l2
-    return 2.0 * excess / (a * kappa + math.sqrt(a * a * kappa * kappa + 2.0 * p.l2 * kappa * excess))
 
 
 @helper
@@ -231,17 +181,4 @@ def soft_sums(z, threshold):
         count += 1.0 if more > 0.0 else 0.0
         total += more
         squares += more * more
-    return count, total, squares
-
-
-@helper
-def count_above(z, threshold):
-    """Return n, V₁ and V₂: count, sum and sum of squares of the |z_k| above the threshold."""
-    count = total = squares = 0.0
-    for j in range(len(z)):
-        above = 1.0 if abs(z[j]) > threshold else 0.0
-        size = above * abs(z[j])
-        count += above
-        total += size
-        squares += size * size
     return count, total, squares

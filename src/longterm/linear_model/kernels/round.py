@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from longterm.linear_model.kernels.compile import helper
-from longterm.linear_model.kernels.layout import LOG_ODDS, MEAN, ONE, RESIDUAL_SCALES, WEIGHT_SCALES
+from longterm.linear_model.kernels.layout import LOG_ODDS, MEAN, RESIDUAL_SCALES, WEIGHT_SCALES
 from longterm.linear_model.kernels.losses import value_and_slope
 from longterm.linear_model.kernels.mixture import add_losses, charge, place, set_priors, set_shares
 from longterm.theory.scales import BLOCK_TOLERANCE
@@ -32,17 +34,22 @@ def clip(value, bound):
 
 
 @helper
-def within_ball(scale, norm_2, radius):
-    """Return the factor that puts scale · v into the ball, from ‖v‖²."""
-    return radius / math.sqrt(norm_2) if norm_2 * scale * scale > radius * radius else scale
+def score(z, threshold, u, means, factors, rows, i):
+    """Store the centred and scaled row i in u. Return ⟨u, w⟩ for w = −soft(z, threshold), and ‖u‖²."""
+    dot = length = 0.0
+    for j in range(len(z)):
+        u[j] = (np.float64(rows[i, j]) - means[j]) * factors[j]
+        dot += u[j] * (clip(z[j], threshold) - z[j])
+        length += u[j] * u[j]
+    return dot, length
 
 
 @helper
 def observe(p, s, dot, label, weight):
     """Score a row with ⟨u, w⟩ = dot, and add f_t(x_t) and g(x_t) to their sums.
 
-    Return the margin ⟨u, x_t⟩ + b_t, the weighted slope of the loss, and g(x_t). In regression with a mixture margins
-    are clipped to ±reach. A target within ±reach loses nothing by it and its slope keeps its sign: the theorems hold.
+    Return the margin ⟨u, x_t⟩ + b_t, the weighted slope of the loss, and g(x_t). In regression margins are clipped to
+    ±reach. A target within ±reach loses nothing by it and its slope keeps its sign: the theorems hold.
     """
     margin = s.scale * dot + s.intercept
     if p.offset == MEAN:
@@ -61,45 +68,31 @@ def observe(p, s, dot, label, weight):
 
 @helper
 def ascend(p, s, g):
-    """Take the dual step λ_{t+1} = [λ_t + μ_t (g(x_t) − θ_t λ_t)]₊ with μ_t = 1/(θ_t (t + 1)). Return θ_t.
+    """Take the dual step λ_{t+1} = [λ_t + μ_t (g(x_t) − θ_t λ_t)]₊ with μ_t = 1/(θ_t (t + 1)).
 
-    θ_t = theta_0/t^β; found online theta_0/(M_t t^β). While M_t is 0 there is no θ_t, and λ stays.
+    θ_t = theta_0/(M_t t^β). While M_t is 0 there is no θ_t, and λ stays.
     """
-    t, online = float(s.round), p.step == 0.0
-    theta = p.theta_0 * t**-p.beta
-    if online:
-        theta = theta / s.longest_gradient if s.longest_gradient > 0.0 else 0.0
+    t = float(s.round)
+    theta = p.theta_0 * t**-p.beta / s.longest_gradient if s.longest_gradient > 0.0 else 0.0
     if theta > 0.0:
         s.multiplier = max(s.multiplier + (g - theta * s.multiplier) / (theta * (t + 1.0)), 0.0)
-    if online:  # S_θ + δ_μ: θ_t, and 1/μ_t = (t + 1) θ_t in the first round that has one
-        s.bound_sum += theta if s.bound_sum > 0.0 else theta * (t + 1.0)
-    return theta
-
-
-@helper
-def leader_curvature(p, s):
-    """Return a_{t+1} = √(t + 1)/step; found online √V_t/R, or 1 while every gradient was 0."""
-    if p.step > 0.0:
-        return math.sqrt(s.round + 1.0) / p.step
-    return math.sqrt(s.gradient_squares) / p.radius if s.gradient_squares > 0.0 else 1.0
+    # S_θ + δ_μ: θ_t, and 1/μ_t = (t + 1) θ_t in the first round that has one
+    s.bound_sum += theta if s.bound_sum > 0.0 else theta * (t + 1.0)
 
 
 @helper
 def add_gradient(p, s, slope, length):
-    """Add the gradient to V, M and V_b where constants are found online; `length` is ‖u‖²."""
-    if p.step == 0.0:
-        square = slope * slope * length
-        s.gradient_squares += square
-        s.longest_gradient = max(s.longest_gradient, math.sqrt(square))
-        if p.intercept_bound + p.residual_radius > 0.0:
-            s.intercept_squares += slope * slope
+    """Add the gradient to V, M and V_b; `length` is ‖u‖²."""
+    square = slope * slope * length
+    s.gradient_squares += square
+    s.longest_gradient = max(s.longest_gradient, math.sqrt(square))
+    if p.intercept_bound + p.residual_radius > 0.0:
+        s.intercept_squares += slope * slope
 
 
 @helper
 def charge_scales(p, s, weights, residual, dot, length, slope):
     """Add the round to the pending losses of both mixtures, and charge them if the block ends; `dot` is ⟨u, w⟩."""
-    if p.scales == ONE:
-        return
     if s.first_length == 0.0 and length > 0.0:  # the first row sets a typical size of x, 1/(4‖u‖)
         s.first_length = math.sqrt(length)
         set_priors(weights, WEIGHT_SCALES, 0.25 / s.first_length, PRIOR_POWER)
@@ -118,43 +111,37 @@ def charge_scales(p, s, weights, residual, dot, length, slope):
 
 @helper
 def place_leader(p, s, weights, multiplier, norm_2):
-    """Set the factor s of x_{t+1} = s w: min(1/(a + multiplier l2), R/‖w‖), or that of the mixture."""
-    if p.scales == ONE:
-        s.scale = within_ball(1.0 / (leader_curvature(p, s) + multiplier * p.l2), norm_2, p.radius)
-        return
+    """Set the factor s of x_{t+1} = s w, that of the mixture."""
     factor = place(weights, WEIGHT_SCALES, s.gradient_squares, multiplier * p.l2, norm_2)
     s.scale = min(factor, p.factor_bound)
 
 
 @helper
 def place_intercept(p, s, residual, slope, label, weight):
-    """Set b_{t+1}: clip(−z_b/a, ±r), or with a mixture an offset plus a residual.
+    """Set b_{t+1}: an offset plus a residual or, in an interval ±r, clip(−z_b r/√V_b, ±r).
 
-    With constants found online, b in an interval is a learner of its own, with the curvature √V_b/r. The offset is the
-    log-odds of the classes so far, the mean target, or 0.
+    The offset is the log-odds of the classes so far, the mean target, or 0.
     """
     if p.intercept_bound + p.residual_radius > 0.0:
         s.intercept_slope += slope
     if p.intercept_bound > 0.0:
-        if p.step > 0.0:
-            s.intercept = clip(-s.intercept_slope / leader_curvature(p, s), p.intercept_bound)
-        elif s.intercept_squares > 0.0:
+        if s.intercept_squares > 0.0:
             curvature = math.sqrt(s.intercept_squares) / p.intercept_bound
             s.intercept = clip(-s.intercept_slope / curvature, p.intercept_bound)
-    elif p.scales != ONE:
-        if p.residual_radius > 0.0:
-            slope_squared = s.intercept_slope * s.intercept_slope
-            factor = place(residual, RESIDUAL_SCALES, s.intercept_squares, 0.0, slope_squared)
-            s.residual = -s.intercept_slope * factor
-        s.heaviest = max(s.heaviest, weight)
-        offset = 0.0
-        if p.offset == MEAN:
-            s.positive_weight += weight
-            s.negative_weight += weight * label
-            offset = s.negative_weight / s.positive_weight if s.heaviest > 0.0 else 0.0
-        elif p.offset == LOG_ODDS:
-            s.positive_weight += weight if label > 0.0 else 0.0
-            s.negative_weight += 0.0 if label > 0.0 else weight
-            half = 0.5 * s.heaviest
-            offset = math.log((s.positive_weight + half) / (s.negative_weight + half)) if half > 0.0 else 0.0
-        s.intercept = offset + s.residual
+        return
+    if p.residual_radius > 0.0:
+        slope_squared = s.intercept_slope * s.intercept_slope
+        factor = place(residual, RESIDUAL_SCALES, s.intercept_squares, 0.0, slope_squared)
+        s.residual = -s.intercept_slope * factor
+    s.heaviest = max(s.heaviest, weight)
+    offset = 0.0
+    if p.offset == MEAN:
+        s.positive_weight += weight
+        s.negative_weight += weight * label
+        offset = s.negative_weight / s.positive_weight if s.heaviest > 0.0 else 0.0
+    elif p.offset == LOG_ODDS:
+        s.positive_weight += weight if label > 0.0 else 0.0
+        s.negative_weight += 0.0 if label > 0.0 else weight
+        half = 0.5 * s.heaviest
+        offset = math.log((s.positive_weight + half) / (s.negative_weight + half)) if half > 0.0 else 0.0
+    s.intercept = offset + s.residual
