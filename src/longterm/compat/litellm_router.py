@@ -7,7 +7,6 @@ workers of a proxy share one budget; docs/guides/litellm.md shows it.
 from __future__ import annotations
 
 import asyncio
-import math
 import secrets
 import threading
 from collections import OrderedDict
@@ -24,6 +23,7 @@ from longterm.money import Ledger
 from longterm.money.choosing.choice import Choice, require_rewards
 from longterm.money.choosing.chooser import Chooser
 from longterm.money.choosing.text import WordHash
+from longterm.money.ledger.accounts import to_units
 from longterm.storage import Token
 
 try:
@@ -42,8 +42,6 @@ _LISTS = (
 """The lists into which LiteLLM copies a callback."""
 METADATA_KEY = "longterm_choice"
 """The key of a choice's text in a request's metadata."""
-ROUNDING = 1 - 2.0**-50
-"""A bound in units may be above a whole number by rounding only."""
 MAX_TRACKED = 100_000
 """The largest number of unfinished calls, and of answers without a reward, that are tracked."""
 
@@ -187,7 +185,7 @@ class BudgetStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[m
             if self.ledger is None:
                 return choice
             account = self.account(metadata) if callable(self.account) else self.account
-            amount, group = math.ceil(bounds[choice.action] * self.units * ROUNDING), str(choice.action)
+            amount, group = to_units("bounds", bounds[choice.action], self.units), str(choice.action)
             try:
                 self.ledger.hold(account, amount, str(choice), group=group, seconds=self.hold_seconds)
             except OutOfBudgetError:
@@ -233,7 +231,7 @@ class BudgetStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[m
             )
         if self.ledger is not None:  # first, since it is the money; an expired hold can be settled, too
             with suppress(InputError):  # settled already
-                self.ledger.settle(choice, round(float(cost) * self.units))
+                self.ledger.settle(choice, to_units("cost", cost, self.units), force=True)
         with suppress(TokenError):  # expired: the money held back was counted
             self.chooser.settle(choice, cost=np.atleast_1d(float(cost)))
         answer = str(response_obj.get("id") or "")

@@ -50,10 +50,10 @@ def test_an_act_holds_and_a_settle_pays_in_the_account(ledger, tmp_path):
         assert chooser.act([1.0], costs=[0.3, 0.3], key="k").number == second.number
         assert ledger.balance("all") == Balance(1000, 0, 80)
         chooser.settle(first, cost=0.123)  # the reward comes later
-        assert ledger.balance("team") == Balance(400, 12, 30)
+        assert ledger.balance("team") == Balance(400, 13, 30)  # rounded up
         chooser.settle(first, reward=1.0)
         chooser.skip(second)  # counts with its bound
-        assert ledger.balance("all") == Balance(1000, 42, 0)
+        assert ledger.balance("all") == Balance(1000, 43, 0)
 
 
 def test_what_the_account_cannot_pay_is_not_affordable(ledger, tmp_path):
@@ -101,13 +101,13 @@ def test_a_call_that_fails_changes_neither_chooser_nor_account(ledger, tmp_path,
 
 def test_arguments(ledger, tmp_path):
     with pytest.raises(DatabaseError, match=r"Ledger\.open"):
-        Chooser.open(tmp_path / "other.db", rule(), account=SharedAccount("team"))
+        Chooser.open(tmp_path / "other.db", rule(), account=SharedAccount("team", units=100))
     with pytest.raises(InputError, match="account"):
         start(tmp_path, account="nobody")
     with pytest.raises(InputError, match="open"):
-        Chooser(rule(), account=SharedAccount("team")).act([1.0], costs=[0.1, 0.1])
+        Chooser(rule(), account=SharedAccount("team", units=100)).act([1.0], costs=[0.1, 0.1])
     two = PrimalDual(EXP3IX(2), HedgeDual(), [Budget(10.0, 1.0), Budget(20.0, 1.0)], 100)
-    for options in ({"holds": ExcessHold()}, {"account": SharedAccount("team")}):
+    for options in ({"holds": ExcessHold()}, {"account": SharedAccount("team", units=100)}):
         with pytest.raises(InputError, match="one cap"):
             Chooser(two, **options)
     with pytest.raises(InputError, match="holds"):

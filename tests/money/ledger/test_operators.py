@@ -43,7 +43,7 @@ def test_a_correction_counts_in_the_account_and_its_parents(tree):
 
 def test_a_closed_period_is_corrected_in_the_present_one(tree, clock):
     spend(tree, "k", 50)
-    clock.wait(DAY)
+    clock.advance(DAY)
     spend(tree, "today", 30)
     assert tree.correct("k", 60).moved == ("day",)
     assert (tree.balance("day").spent, tree.balance("year").spent) == (40, 90)
@@ -103,13 +103,13 @@ def test_limits_and_reserves_change_at_run_time(tree):
 def test_a_period_changes_at_run_time(tree, clock):
     spend(tree, "k", 90)
     tree.set_period("day", "month", timezone="Europe/Berlin", note="monthly from now on")
-    clock.wait(DAY)
+    clock.advance(DAY)
     assert tree.balance("day").spent == 90
-    clock.wait(31 * DAY)
+    clock.advance(31 * DAY)
     assert tree.balance("day").spent == 0
     spend(tree, "l", 50)
     tree.set_period("day", None, rate=10)
-    clock.wait(3)
+    clock.advance(3)
     assert tree.balance("day").spent == 20
     for options in ({"period": "year"}, {"period": ["day"]}, {"period": "day", "rate": 1}, {"timezone": None}):
         with pytest.raises(InputError):
@@ -117,9 +117,10 @@ def test_a_period_changes_at_run_time(tree, clock):
 
 
 def test_a_reset_heals_a_period_in_the_future(tree, clock):
-    clock.wait(365 * DAY)
+    clock.advance(365 * DAY)
     spend(tree, "k", 100)
-    clock.wait(-335 * DAY)
+    clock.step(-365 * DAY)
+    clock.advance(30 * DAY)
     with pytest.raises(OutOfBudgetError):
         tree.hold("day", 1, "now")
     tree.reset("day", who="bob")
@@ -127,13 +128,13 @@ def test_a_reset_heals_a_period_in_the_future(tree, clock):
     assert tree.balance("year").spent == 100
     tree.hold("day", 100, "now")
     tree.reset("day", 40)
-    clock.wait(DAY)
+    clock.advance(DAY)
     assert tree.balance("day") == Balance(100, 0, 100)
 
 
 def test_open_holds_are_listed_with_their_age(tree, clock):
     tree.hold("day", 5, "first", seconds=60, who="alice")
-    clock.wait(10)
+    clock.advance(10)
     tree.hold("year", 7, "second")
     tree.report("first", 2)
     first, second = tree.open_holds()
@@ -145,11 +146,11 @@ def test_open_holds_are_listed_with_their_age(tree, clock):
 def test_the_record_says_who_when_and_how_much(tree, clock):
     spend(tree, "one", 5)
     tree.hold("day", 7, "two", seconds=10)
-    clock.wait(10)
+    clock.advance(10)
     tree.hold("day", 8, "three")
     tree.release("three", who="bob")
     found = [(one.time, one.what, one.key, one.old, one.new, one.who) for one in tree.record()]
-    start = clock.microseconds / 1e6 - 10
+    start = clock.wall() - 10
     assert sorted(found[:2]) == [
         (start + 10, "expired", "two", 7, 0, ""),
         (start + 10, "released", "three", 8, 0, "bob"),

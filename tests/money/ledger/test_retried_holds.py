@@ -11,7 +11,7 @@ from longterm.money.ledger.accounts import Balance
 def test_a_retried_hold_is_not_admitted_without_money(ledger, clock):
     ledger.add_account("a", 10)
     ledger.hold("a", 10, "first", seconds=60)
-    clock.wait(60)
+    clock.advance(60)
     ledger.hold("a", 10, "other")
     with pytest.raises(OutOfBudgetError):
         ledger.hold("a", 10, "first", seconds=60)
@@ -26,10 +26,10 @@ def test_a_retried_hold_is_not_admitted_without_money(ledger, clock):
 def test_an_expired_hold_is_admitted_again_before_anybody_closes_it(ledger, clock):
     ledger.add_account("a", 10)
     ledger.hold("a", 10, "k", seconds=60)
-    clock.wait(61)
+    clock.advance(61)
     assert ledger.hold("a", 10, "k", seconds=60) == 10
     assert ledger.balance("a").held == 10
-    clock.wait(59)
+    clock.advance(59)
     assert ledger.balance("a").held == 10  # the time of the second admission counts
     ledger.settle("k", 10)
     assert ledger.balance("a") == Balance(10, 10, 0)
@@ -69,7 +69,7 @@ def test_expiry_depends_on_the_clock_alone(ledger, clock, is_swept):
     ledger.add_account("a", 10)
     for key in ("released", "settled", "reported"):
         ledger.hold("a", 3, key, seconds=10)
-    clock.wait(10)
+    clock.advance(10)
     if is_swept:
         ledger.hold("a", 1, "other")
         ledger.release("other")
@@ -88,7 +88,7 @@ def test_reads_close_expired_holds(ledger, clock):
         (lambda: ledger.metrics()["open"], lambda: len(ledger.open_holds()), lambda: ledger.accounts["a"].held)
     ):
         ledger.hold("a", 10, str(number), seconds=10)
-        clock.wait(10)
+        clock.advance(10)
         assert read() == 0
 
 
@@ -96,7 +96,7 @@ def test_a_hold_that_expired_long_after_it_was_opened_can_be_settled(ledger, clo
     monkeypatch.setattr("longterm.money.ledger.ledger_rows.PRUNE_EVERY", 10)
     ledger.add_account("a", 1000)
     ledger.hold("a", 10, "long", seconds=8 * 86_400)
-    clock.wait(8 * 86_400 + 900)
+    clock.advance(8 * 86_400 + 900)
     for number in range(20):
         ledger.hold("a", 1, str(number))
         ledger.release(str(number))
@@ -108,11 +108,11 @@ def test_keys_are_remembered_for_a_day(ledger, clock):
     ledger.add_account("a", 1000)
     ledger.hold("a", 10, "k")
     ledger.settle("k", 7)
-    clock.wait(86_399)
+    clock.advance(86_399)
     assert ledger.hold("a", 10, "k") == 10
     ledger.settle("k", 7)
     assert ledger.balance("a") == Balance(1000, 7, 0)
-    clock.wait(1)
+    clock.advance(1)
     ledger.hold("a", 20, "k")  # another request
     assert ledger.balance("a") == Balance(1000, 7, 20)
     ledger.settle("k", 15)
@@ -120,10 +120,10 @@ def test_keys_are_remembered_for_a_day(ledger, clock):
 
 
 def test_the_time_to_remember_keys_is_an_argument(tmp_path, clock):
-    with Ledger.open(tmp_path / "s.db", remember=10.0, keep=10.0) as ledger:
+    with Ledger.open(tmp_path / "s.db", remember=10.0, keep=10.0, clock=clock) as ledger:
         ledger.add_account("a", 100)
         for wait, held in ((0, 0), (9, 0), (1, 10)):
-            clock.wait(wait)
+            clock.advance(wait)
             ledger.hold("a", 10, "k")
             assert ledger.balance("a").held == (held if wait else 10)
             if not wait:
@@ -135,15 +135,15 @@ def test_the_time_to_remember_keys_is_an_argument(tmp_path, clock):
 
 def test_the_record_is_kept_for_its_time(tmp_path, clock, monkeypatch):
     monkeypatch.setattr("longterm.money.ledger.ledger_rows.PRUNE_EVERY", 1)
-    with Ledger.open(tmp_path / "s.db", remember=10.0, keep=1000.0) as ledger:
+    with Ledger.open(tmp_path / "s.db", remember=10.0, keep=1000.0, clock=clock) as ledger:
         ledger.add_account("a", 100)
         ledger.hold("a", 10, "old")
         ledger.settle("old", 10)
         ledger.set_limit("a", 200)
-        clock.wait(1000)
+        clock.advance(1000)
         ledger.hold("a", 1, "1")
         assert [entry.what for entry in ledger.record()] == ["limit", "settled"]
-        clock.wait(1)
+        clock.advance(1)
         ledger.hold("a", 1, "2")
         assert ledger.record() == []
 

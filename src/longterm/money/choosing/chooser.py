@@ -193,8 +193,9 @@ class Chooser(Stored[ChooserCopy]):
         }
         chooser = cls(rule, seed=seed, holds=holds, account=account, **limits)
         chooser._replica.attach(url, name, durability)
-        if account is not None:
-            account.attach(chooser._replica.database, name)
+        database = chooser._replica.database
+        if account is not None and database is not None:
+            chooser._spending = account.attach(database, name)
             chooser._replica.changes_others = True
         try:
             chooser._replica.transact(chooser._naming, tuple(names), rule.actions)
@@ -302,7 +303,7 @@ class Chooser(Stored[ChooserCopy]):
         """Return a mask of the allowed actions that the account can pay for. Free actions need no money."""
         i = self._replica.copy.cap
         free, exposure = spending.room(float(held[:, i].max()))
-        fits = ((held[:, i] <= free) & (largest[:, i] <= exposure)) | (held[:, i] <= 0)
+        fits = ((held[:, i] <= free) & (largest[:, i] <= exposure)) | (largest[:, i] <= 0)
         return np.asarray(fits if allowed is None else fits & allowed)
 
     def _pay(self, spending: Spending | None, opened: OpenChoice, paid: FloatArray | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple
@@ -16,6 +17,8 @@ from longterm.storage.replica import LONGEST_NAME
 LARGEST = 2**62
 """Amounts and limits are smaller, so that sums fit into 64 bits."""
 LONGEST_NOTE = 1000
+ROUNDING = 2.0**-50
+"""The relative rounding error of a product with `units`."""
 STATUS = ("open", "settled", "released", "expired")
 OPEN, SETTLED, RELEASED, EXPIRED = range(4)
 """The status of a hold."""
@@ -261,6 +264,22 @@ def require_amount(name: str, value: Any) -> int:
         remedy = f"Give a whole number of units from 0 to {LARGEST // 2 - 1}, such as millionths of a cent"
         raise InputError(name, f"{shown(value)} is not an amount", remedy)
     return int(value)
+
+
+def to_units(argument: str, money: Any, units: float) -> int:
+    """Return an amount of money in whole units, rounded up.
+
+    A product that is above a whole number by a rounding error only counts as that number.
+    """
+    is_number = isinstance(money, (int, float, np.integer, np.floating)) and not isinstance(money, bool)
+    try:
+        product = float(money) * units if is_number else math.nan
+    except OverflowError:
+        product = math.inf
+    if not 0 <= product < LARGEST // 2:
+        raise InputError(argument, f"{shown(money)} is not an amount of money", "Give a number of at least 0")
+    whole = round(product)
+    return whole if product - whole <= product * ROUNDING else whole + 1
 
 
 def require_plausible(hold: Hold, name: str, actual: int) -> int:

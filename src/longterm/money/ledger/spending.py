@@ -8,20 +8,19 @@ In both cases all objects that name an account share its limit.
 from __future__ import annotations
 
 import math
-import time
+import threading
 from abc import ABC, abstractmethod
+from contextlib import suppress
 
 from longterm._base import validate
 from longterm.errors import DatabaseError, InputError, OutOfBudgetError
-from longterm.money.ledger.accounts import require_amount, require_seconds, require_text
+from longterm.money.ledger.accounts import LARGEST, require_amount, require_seconds, require_text, to_units
 from longterm.money.ledger.lease import Lease
 from longterm.money.ledger.ledger import KIND, Ledger
 from longterm.money.ledger.ledger_rows import LedgerRows
 from longterm.storage import schema as sql
 from longterm.storage.database import Database
 
-ROUNDING = 1 - 2.0**-50
-"""A product with `units` may be above a whole number by rounding only."""
 REPORTS = 10
 """Reports of a leased slice during its time."""
 
@@ -43,15 +42,27 @@ class Spending(ABC):
 
     def amount(self, money: float) -> int:
         """Return an amount of money to hold, in units, rounded up."""
-        return require_amount("amount", math.ceil(float(money) * self.units * ROUNDING))
+        return to_units("amount", money, self.units)
 
     def cost(self, money: float) -> int:
-        """Return an amount of money that was paid, in units, rounded to the nearest."""
-        return require_amount("cost", round(float(money) * self.units))
+        """Return an amount of money that was paid, in units, rounded up. So a request costs at most what it held."""
+        return to_units("cost", money, self.units)
+
+    def money(self, units: int) -> float:
+        """Return the most money that these units can hold; below 0 if they are."""
+        if units >= LARGEST // 2:
+            return math.inf
+        money = units / self.units
+        while units >= 0 and self.amount(money) > units:
+            money = math.nextafter(money, 0.0)
+        return money
 
     @abstractmethod
     def room(self, wanted: float) -> tuple[float, float]:
-        """Return the largest amount that can be held and the largest cost; `wanted` is the most that is needed."""
+        """Return the largest amount that can be held and the largest cost; `wanted` is the most that is needed.
+
+        The first is below 0 if nothing but free requests is admitted.
+        """
 
     @abstractmethod
     def hold(self, key: str, held: float, largest: float) -> None:
@@ -63,44 +74,59 @@ class Spending(ABC):
 
 
 class SharedAccount(Spending):
-    """An account of a ledger in the same database, for `Chooser.open` and `LivePacer.open`.
+    """An account of a ledger in the same database, for `Chooser.open` and `LivePacer.open`. Several may share it.
 
     Parameters
     ----------
     account : str
         The name of the account.
     units : float
-        The units of the ledger in one unit of the object's money.
+        The units of the ledger in one unit of the object's money. Amounts are rounded up to whole units.
     ledger : str
         The name of the ledger.
     """
 
-    def __init__(self, account: str, *, units: float = 1.0, ledger: str = "ledger") -> None:
+    def __init__(self, account: str, *, units: float, ledger: str = "ledger") -> None:
         super().__init__(account, units)
-        self._rows = LedgerRows(ledger)
-        self._database: Database | None = None
-        self._name = ""
+        self.ledger = require_text("ledger", ledger)
 
-    def attach(self, database: Database | None, name: str) -> None:
-        """Use the account from now on for the object with this name. Raise if it does not exist."""
-        assert database is not None
-        rows = database.read(sql.READ_OBJECT, self._rows.ledger)
+    def attach(self, database: Database, name: str) -> Spending:
+        """Return the account as the object with this name uses it in its database. Raise if it does not exist."""
+        rows = database.read(sql.READ_OBJECT, self.ledger)
         if not rows or rows[0][0] != KIND:
-            what = f"it has no ledger {self._rows.ledger!r}"
+            what = f"it has no ledger {self.ledger!r}"
             raise DatabaseError(database.path, "missing", what, "Make it there first, with Ledger.open")
-        self._rows.chain(database, self.account)
+        return _AttachedAccount(self, database, name)
+
+    def room(self, wanted: float) -> tuple[float, float]:
+        raise self._detached()
+
+    def hold(self, key: str, held: float, largest: float) -> None:
+        raise self._detached()
+
+    def settle(self, key: str, paid: float) -> None:
+        raise self._detached()
+
+    def _detached(self) -> InputError:
+        return InputError("account", "is in a database, and this object is not", "Use open(), or a LeasedAccount")
+
+
+class _AttachedAccount(Spending):
+    """A shared account in the transactions of one object."""
+
+    def __init__(self, account: SharedAccount, database: Database, name: str) -> None:
+        super().__init__(account.account, account.units)
+        self._rows = LedgerRows(account.ledger)
         self._database, self._name = database, name
+        self._rows.chain(database, self.account)  # raises if there is none
 
     def _locked(self) -> Database:
-        database = self._database
-        if database is None:
-            raise InputError("account", "is in a database, and this object is not", "Use open(), or a LeasedAccount")
-        database.lock(self._rows.ledger)
-        return database
+        self._database.lock(self._rows.ledger)
+        return self._database
 
     def room(self, wanted: float) -> tuple[float, float]:
         free, exposure = self._rows.room(self._locked(), self.account)
-        return free / self.units, exposure / self.units
+        return self.money(free), self.money(exposure)
 
     def hold(self, key: str, held: float, largest: float) -> None:
         amount = self.amount(held)
@@ -108,16 +134,15 @@ class SharedAccount(Spending):
         self._rows.hold_exactly(self._locked(), self.account, amount, exposure, f"{self._name} {key}")
 
     def settle(self, key: str, paid: float) -> None:
-        self._rows.settle(self._locked(), f"{self._name} {key}", self.cost(paid))
+        self._rows.settle(self._locked(), f"{self._name} {key}", self.cost(paid), force=True)
 
 
 class LeasedAccount(Spending):
     """Slices of an account that one process spends from memory, for `Chooser` and `LivePacer` without a database.
 
     A slice is leased when the present one is too small for a request, and ends after `seconds`. At every moment
-    Σ spent + Σ leases ≤ limit over all processes. Costs are reported ten times in the time of a slice. The slice of a
-    process that dies counts until its end and then comes back, less what it reported. So what it spent since its last
-    report is not in the ledger.
+    Σ spent + Σ leases ≤ limit over all processes. Costs are reported ten times in the time of a slice, and at its end
+    also by a process that is idle. The slice of a process that dies counts in full until `Ledger.release`.
 
     Parameters
     ----------
@@ -127,36 +152,39 @@ class LeasedAccount(Spending):
         The name of the account.
     slice : int
         The size of a slice, in units of the ledger. The last ones are smaller.
-    seconds : float
-        The time limit of a slice. A request must not stay open for longer.
     units : float
-        The units of the ledger in one unit of the object's money.
+        The units of the ledger in one unit of the object's money. Amounts are rounded up to whole units.
+    seconds : float
+        The time limit of a slice. A request may stay open for longer. Its hold then stays leased.
     """
 
-    def __init__(self, ledger: Ledger, account: str, *, slice: int, seconds: float = 60.0, units: float = 1.0) -> None:
+    def __init__(self, ledger: Ledger, account: str, *, slice: int, units: float, seconds: float = 60.0) -> None:
         super().__init__(account, units)
         ledger.balance(account)  # raises if there is none
         require_seconds(seconds)
         self._ledger, self._seconds = ledger, seconds
         self._slice = require_amount("slice", slice)
+        self._lock = threading.RLock()
         self._lease: Lease | None = None
-        self._open: dict[str, tuple[Lease, int]] = {}
+        self._open: dict[str, tuple[Lease | None, int]] = {}
         self._empty_until = self._report_at = -math.inf
 
     def room(self, wanted: float) -> tuple[float, float]:
         needed = self.amount(wanted)
-        if self._lease is None or self._lease.available < needed:
-            self._renew(needed)
-        available = 0 if self._lease is None else self._lease.available
-        return available / self.units, math.inf
+        with self._lock:
+            if needed > 0 and (self._lease is None or self._lease.available < needed):
+                self._renew(needed)
+            is_over = self._lease is None or self._lease.is_over
+            return -1.0 if is_over or self._lease is None else self.money(self._lease.available), math.inf
 
     def _renew(self, needed: int) -> None:
         """Lease another slice, at least as large as needed or all that is left. Ask again after a pause if none is."""
-        if time.monotonic() < self._empty_until:
+        now = self._ledger.clock.monotonic()
+        if now < self._empty_until:
             return
         old, self._lease = self._lease, None
         if old is not None:
-            self._close_unused(old)
+            old.close()
         amount = max(self._slice, needed)
         while amount > 0 and self._lease is None:
             try:
@@ -164,33 +192,45 @@ class LeasedAccount(Spending):
             except OutOfBudgetError as error:
                 amount = min(error.available, amount - 1)
         if amount < needed:
-            self._empty_until = time.monotonic() + min(1.0, self._seconds)
-
-    def _close_unused(self, lease: Lease) -> None:
-        if lease is not self._lease and all(lease is not used for used, _ in self._open.values()):
-            lease.close()
+            self._empty_until = now + min(1.0, self._seconds)
 
     def hold(self, key: str, held: float, largest: float) -> None:
-        amount, lease = self.amount(held), self._lease
-        if lease is None or not lease.spend(amount):
-            raise OutOfBudgetError(self.account, amount, 0 if lease is None else lease.available)
-        self._open[key] = lease, amount
+        amount, most = self.amount(held), self.amount(largest)
+        with self._lock:
+            if key in self._open:  # of a call that was interrupted before its request was opened
+                self._pay(key, 0)
+            lease = self._lease if most > 0 else None  # what is free needs no lease
+            if most > 0 and (lease is None or not lease.hold(amount)):
+                raise OutOfBudgetError(self.account, amount, 0 if lease is None else lease.available)
+            self._open[key] = lease, amount
 
     def settle(self, key: str, paid: float) -> None:
-        if key in self._open:  # a call that was interrupted may come twice
-            lease, held = self._open.pop(key)
-            lease.correct(self.cost(paid) - held)
-            self._close_unused(lease)
-        if self._lease is not None and time.monotonic() > self._report_at:
-            self._report_at = time.monotonic() + self._seconds / REPORTS
-            self._lease.report()
+        cost = self.cost(paid)
+        with self._lock:
+            if key in self._open:  # a call that was interrupted may come twice
+                self._pay(key, cost)
+            lease, now = self._lease, self._ledger.clock.monotonic()
+            if lease is not None and now > self._report_at:
+                self._report_at = now + self._seconds / REPORTS
+                with suppress(DatabaseError):  # it counts in full until the next report
+                    lease.report()
+
+    def _pay(self, key: str, cost: int) -> None:
+        """Replace the hold of an open request by its cost."""
+        lease, held = self._open[key]
+        if lease is not None:
+            lease.settle(held, cost)
+        elif cost > 0:  # what was announced as free
+            with self._ledger.lease(self.account, 0, self._seconds) as other:
+                other.settle(0, cost)
+        del self._open[key]
 
     def close(self) -> None:
         """Give back what was not spent. Open requests count with their holds."""
-        leases = {id(lease): lease for lease, _ in self._open.values()}
-        if self._lease is not None:
-            leases[id(self._lease)] = self._lease
-        self._lease = None
-        self._open.clear()
-        for lease in leases.values():
-            lease.close()
+        with self._lock:
+            leases = {id(lease): lease for lease, _ in (*self._open.values(), (self._lease, 0)) if lease is not None}
+            for key in list(self._open):
+                self._pay(key, self._open[key][1])
+            self._lease = None
+            for lease in leases.values():
+                lease.close()

@@ -159,8 +159,9 @@ class LivePacer(Stored[PacerCopy]):
         """
         live = cls(pacer, account=account, clock=clock)
         live._replica.attach(url, name, durability)
-        if account is not None:
-            account.attach(live._replica.database, name)
+        database = live._replica.database
+        if account is not None and database is not None:
+            live._spending = account.attach(database, name)
             live._replica.changes_others = True
         return live
 
@@ -190,7 +191,7 @@ class LivePacer(Stored[PacerCopy]):
             return known
         amount = float(self.pacer.act(copy.state, value, hold=copy.held))
         if self._spending is not None:
-            amount = min(amount, *self._spending.room(amount))
+            amount = max(min(amount, *self._spending.room(amount)), 0.0)
         change = copy.opening(copy.state, (amount, float(value)), replica.epoch, key, now=replica.now())
         if self._spending is not None:
             self._spending.hold(str(Token(change.number, None, replica.epoch)), amount, amount)
