@@ -48,7 +48,8 @@ def test_the_same_seed_finds_the_same():
 def test_evolution_improves_on_the_first_generation():
     learner = AOGD.for_problem(INTERVAL)
     first, last = (find_worst_cases(INTERVAL, learner, 32, generations=n, population=24) for n in (1, 25))
-    assert last["regret"].ratio > first["regret"].ratio * 1.02
+    # The regret is worst after one round, which the first generation finds.
+    assert last["signed_violation"].ratio > first["signed_violation"].ratio * 1.1
 
 
 @dataclass(frozen=True, eq=False)

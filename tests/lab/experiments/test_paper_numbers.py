@@ -97,10 +97,13 @@ def test_the_experiment_draws_the_bounds_of_its_own_beta(tmp_path):
     options = Options(sequences=1, rounds=60, beta=0.8, learners=("convex-a-ogd", "strongly-convex-a-ogd"))
     _, curves = reproduced("dsm", tmp_path, options)
     facts, convex, strong = doubly_stochastic(8).constants, curves["Convex A-OGD"], curves["Strongly convex A-OGD"]
-    assert convex.bounds["regret"][-1] == pytest.approx(float(theorem_1(facts, 60, 0.8).regret))
+    problem = doubly_stochastic(8)
+    bound = AOGD.for_problem(problem, beta=0.8).bound(problem, 60)
+    assert convex.bounds["regret"][-1] == pytest.approx(float(bound["regret"]))
+    assert bound["regret"] <= theorem_1(facts, 60, 0.8).regret  # at σ = 1, Lemma 5 is smaller
     assert convex.printed_bounds["regret"][-1] == pytest.approx(float(theorem_1_as_printed(facts, 60, 0.8).regret))
     violation = float(theorem_1_strongly_convex(facts, 60, 0.8).violation)
-    assert strong.bounds["signed_violation"][-1] == pytest.approx(violation)
+    assert strong.bounds["signed_violation"][-1] <= violation * (1 + 1e-12)
     assert strong.printed_bounds == {}
     assert convex.read_off == {}  # the figures are for other rounds
 
