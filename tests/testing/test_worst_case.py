@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from longterm import AOGD, InputError, Problem, hindsight, run
+from longterm.problems import power_allocation
 from longterm.problems.constraints import Affine, L2Budget, VaryingAffine
-from longterm.problems.losses import Hinge, Linear, SquaredDistance
+from longterm.problems.losses import Linear, SquaredDistance
 from longterm.problems.sets import Ball, Box
 from longterm.testing import find_worst_cases
+from zoo import D, losses
 
 INTERVAL = Problem(Box([-1.0], [1.0]), Linear(1), Affine([[1.0]], [0.25]))
 PROBLEMS = {
@@ -67,8 +69,36 @@ def test_a_false_theorem_is_refuted():
     assert found["regret"].ratio > 1
 
 
+@pytest.mark.parametrize("name", losses())
+def test_every_loss_has_worst_cases(name):
+    """Rows, labels and targets keep to what the loss declares, so the stream passes the checks of `run`."""
+    problem = Problem(Ball(D), losses()[name], L2Budget(D, budget=0.5))
+    learner, choices = AOGD.for_problem(problem), [np.linspace(-1.0, 1.0, 9)] if name == "custom" else None
+    case = find_worst_cases(problem, learner, 6, generations=2, population=8, choices=choices)["signed_violation"]
+    trace = run(problem, learner, case.stream, case.rounds)
+    assert trace.signed_violation[-1] == pytest.approx(case.value, abs=1e-9)
+
+
+def test_prices_are_in_their_range():
+    problem = power_allocation(np.linspace(0.2, 1.0, 5), 2)
+    found = find_worst_cases(problem, AOGD.for_problem(problem), 6, generations=2, population=8)
+    prices = found["regret"].stream.draw(0, 0, found["regret"].rounds).loss[0]
+    assert np.all((prices >= 0.2) & (prices <= 1.0))
+
+
 def test_problems_without_a_known_space_are_refused():
-    with pytest.raises(InputError, match="Hinge has no known space"):
-        find_worst_cases(
-            Problem(Ball(2), Hinge(2, 1.0), L2Budget(2, 0.5)), AOGD.for_problem(INTERVAL), 5, generations=1
-        )
+    custom = Problem(Ball(D), losses()["custom"], L2Budget(D, budget=0.5))
+    learner = AOGD.for_problem(custom)
+    with pytest.raises(InputError, match=r"CustomLoss has no known space.*Give `choices`"):
+        find_worst_cases(custom, learner, 5, generations=1)
+    for choices in ([], [np.zeros((3, 2))], [np.zeros(0)], ["many"]):
+        with pytest.raises(InputError, match="choices"):
+            find_worst_cases(custom, learner, 5, generations=1, choices=choices)
+
+
+def test_progress_counts_the_generations_of_all_measures():
+    seen = []
+    find_worst_cases(
+        INTERVAL, AOGD.for_problem(INTERVAL), 3, generations=2, population=4, progress=lambda *of: seen.append(of)
+    )
+    assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]

@@ -1,10 +1,11 @@
 """A search for worst-case sequences against `learner.bound`.
 
-An adversary has a few phases. In each, the direction of the cost (or target) is a combination of a constant vector, the
-same vector with alternating sign, the direction of x_t from the centre, the constraint's gradient at x_t, and the last
-movement of the learner. Changing constraints get a constant normal, a part along x_t, and a limit. Evolution
-adapts the coefficients and the lengths of the phases. Learners are deterministic, so the found adaptive adversary is
-also a fixed sequence, which is returned as a stream.
+An adversary has a few phases. In each, a direction is a combination of a constant vector, the same vector with
+alternating sign, the direction of x_t from the centre, the constraint's gradient at x_t, and the last movement of the
+learner. The loss turns it into a cost, a target, or a row with a label (`Loss.parameters_towards`), or it selects one
+of the `choices`. Changing constraints get a constant normal, a part along x_t, and a limit. Evolution adapts the
+coefficients and the lengths of the phases. Learners are deterministic, so the found adaptive adversary is also a fixed
+sequence, which is returned as a stream.
 
 The comparator is the best of a sample of feasible points. The reported regret is therefore a lower bound of the true
 one, and a ratio above 1 refutes a theorem.
@@ -12,21 +13,21 @@ one, and a ratio above 1 refutes a theorem.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from longterm._base import validate
 from longterm._base.arrays import FloatArray, norm
+from longterm._base.progress import Progress, reporter
 from longterm.errors import InputError
 from longterm.learners import Learner
 from longterm.learners.interface.feedback import observe
 from longterm.problems import Problem
 from longterm.problems.constraints import VaryingAffine
-from longterm.problems.losses import Linear, SquaredDistance
 from longterm.problems.streams import Replay
 from longterm.theory.bounds import HARD, LONG_TERM, MEASURES, REGRET, SIGNED, SQUARED
 
@@ -34,7 +35,9 @@ PHASES = 5
 CANDIDATES = 128
 """The number of points from which the comparator is taken."""
 FEATURES = 4
-"""The number of scalar coefficients of a cost: alternation, x_t, constraint gradient, movement."""
+"""The number of scalar coefficients of a direction: alternation, x_t, constraint gradient, movement."""
+LEVELS = 2
+"""The number of coefficients of a label: a constant, and one with alternating sign."""
 ELITE = 0.25
 """The share of the population that survives a generation."""
 
@@ -75,13 +78,15 @@ def find_worst_cases(
     generations: int = 100,
     population: int = 48,
     seed: int = 0,
+    choices: Sequence[ArrayLike] | None = None,
+    progress: Progress = "auto",
 ) -> dict[str, WorstCase]:
     """Search for sequences that maximise each measure divided by the learner's bound.
 
     Parameters
     ----------
     problem : Problem
-        A problem with linear losses or squared distances. A changing constraint must be a `VaryingAffine`.
+        Any problem whose constraint is fixed or a `VaryingAffine`.
     learner : Learner
         The learner. A learner without a theorem gives an empty result.
     rounds : int
@@ -90,6 +95,11 @@ def find_worst_cases(
         The number of generations, and of adversaries in each.
     seed : int
         The seed of the search.
+    choices : sequence of array_like, optional
+        Parameters of the loss in possible rounds, each with the rounds on its first axis. The adversary plays these
+        only. A `CustomLoss` with parameters needs them.
+    progress : callable, "auto" or None
+        Progress of the search: a function of the finished and all generations, or a bar on a terminal.
 
     Returns
     -------
@@ -110,35 +120,39 @@ def find_worst_cases(
     """
     T, size = validate.count("rounds", rounds), validate.count("population", population)
     validate.count("generations", generations)
-    adversary = _Adversary(problem)
+    adversary = _Adversary(problem, choices)
     rng = np.random.default_rng(validate.seed("seed", seed))
     candidates = _comparators(problem, rng)
     found: dict[str, WorstCase] = {}
-    for measure in _bounded_measures(problem, learner, T):
-        genes = adversary.draw(rng, size)
-        for generation in range(generations):
-            case, fitness = _evaluate(problem, learner, adversary, genes, T, measure, candidates)
-            if case is not None and (measure not in found or case.ratio > found[measure].ratio):
-                found[measure] = case
-            if generation + 1 < generations:
-                genes = _next_generation(rng, genes, fitness, adversary)
+    measures = _bounded_measures(problem, learner, T)
+    with reporter(progress, "worst cases", unit="generations") as report:
+        for k, measure in enumerate(measures):
+            genes = adversary.draw(rng, size)
+            for generation in range(generations):
+                case, fitness = _evaluate(problem, learner, adversary, genes, T, measure, candidates)
+                if case is not None and (measure not in found or case.ratio > found[measure].ratio):
+                    found[measure] = case
+                if generation + 1 < generations:
+                    genes = _next_generation(rng, genes, fitness, adversary)
+                report(k * generations + generation + 1, len(measures) * generations)
     return found
 
 
 class _Adversary:
     """The map from genes, time and the learner's position to the parameters of a round."""
 
-    def __init__(self, problem: Problem) -> None:
-        loss, constraint = problem.loss, problem.constraint
-        if not isinstance(loss, (Linear, SquaredDistance)):
-            what = f"a {type(loss).__name__} has no known space of parameters"
-            raise InputError("problem", what, "Use Linear or SquaredDistance losses")
+    def __init__(self, problem: Problem, choices: Sequence[ArrayLike] | None = None) -> None:
+        constraint = problem.constraint
+        self.choices = None if choices is None else _require_choices(problem, choices)
+        if self.choices is None:
+            zero = np.zeros((1, problem.dimension))
+            problem.loss.parameters_towards(zero, zero[:, 0], problem.enclosing_set)
         if constraint.parameters and not isinstance(constraint, VaryingAffine):
             what = f"a {type(constraint).__name__} that changes has no known space of parameters"
             raise InputError("problem", what, "Use VaryingAffine, or a fixed constraint")
         self.problem, self.d = problem, problem.dimension
         self.rows = constraint.count if isinstance(constraint, VaryingAffine) else 0
-        self.size = 1 + self.d + FEATURES + self.rows * (self.d + 2)
+        self.size = 1 + self.d + FEATURES + LEVELS + self.rows * (self.d + 2)
 
     def draw(self, rng: np.random.Generator, size: int) -> FloatArray:
         """Return random genes, shape (size, phases, genes). The first adversaries use a single feature."""
@@ -167,31 +181,59 @@ class _Adversary:
         position = _unit(x - centre)
         rows, limits = self._constraint(genes, position)
         given = [rows, limits] if self.rows else []
-        feedback = observe(self.problem, x, [np.zeros_like(x)], given)
         directions = (
             (-1.0) ** t * _unit(fixed),
             position,
-            _unit(np.asarray(feedback.constraint_gradient)),
+            _unit(self._steepest(x, given)),
             _unit(x - before),
         )
         u = fixed + sum(scalars[:, k, None] * direction for k, direction in enumerate(directions))
         u = u / np.maximum(norm(u), 1.0)[:, None]
-        loss = self.problem.loss
-        if isinstance(loss, Linear):
-            return [loss.cost_norm * u], given
-        assert isinstance(loss, SquaredDistance)
-        targets = self.problem.enclosing_set if loss.targets is None else loss.targets
-        return [np.asarray(targets.project(targets.centre + targets.diameter * u))], given
+        if self.choices is not None:
+            return self._choose(x, u), given
+        first = 1 + d + FEATURES
+        level = np.clip(genes[:, first] + (-1.0) ** t * genes[:, first + 1], -1.0, 1.0)
+        return list(self.problem.loss.parameters_towards(u, level, self.problem.enclosing_set)), given
+
+    def _steepest(self, x: FloatArray, given: list[FloatArray]) -> FloatArray:
+        """Return the gradient at x of the largest g_j."""
+        g = self.problem.constraint
+        return np.asarray(g.gradient_of(x, np.argmax(g.values(x, *given), axis=-1), *given))
+
+    def _choose(self, x: FloatArray, u: FloatArray) -> list[FloatArray]:
+        """Return for each adversary the choice whose gradient at x goes farthest along u."""
+        assert self.choices is not None
+        gradients = self.problem.loss.gradient(x[:, None], *self.choices)
+        gradients = np.broadcast_to(gradients, (len(x), len(self.choices[0]), self.d))
+        best = np.argmax(np.vecdot(gradients, u[:, None]), axis=1)
+        return [values[best] for values in self.choices]
 
     def _constraint(self, genes: FloatArray, position: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the rows and limits of a changing constraint. The centre of the set stays feasible."""
         g, d, m = self.problem.constraint, self.d, self.rows
         if not isinstance(g, VaryingAffine):
             return np.zeros(0), np.zeros(0)
-        own = genes[:, 1 + d + FEATURES :].reshape(len(genes), m, d + 2)
+        own = genes[:, 1 + d + FEATURES + LEVELS :].reshape(len(genes), m, d + 2)
         rows = g.row_norm * _unit(own[..., :d] + own[..., d, None] * position[:, None, :])
         least = np.maximum(rows @ self.problem.enclosing_set.centre, -g.limit_bound)
         return rows, least + (g.limit_bound - least) / (1 + np.exp(-own[..., d + 1]))
+
+
+def _require_choices(problem: Problem, choices: Sequence[ArrayLike]) -> list[FloatArray]:
+    """Return the parameters of possible rounds, validated."""
+    shapes = problem.loss.parameters
+    remedy = f"Give one array for each of {list(shapes)}, with the rounds on the first axis"
+    try:
+        arrays = [np.asarray(values, dtype=np.float64) for values in choices]
+    except (TypeError, ValueError) as error:
+        raise InputError("choices", f"cannot be read as arrays of numbers ({error})", remedy) from None
+    counts = {len(values) if values.ndim else 0 for values in arrays}
+    if len(arrays) != len(shapes) or len(counts) != 1 or 0 in counts:
+        raise InputError("choices", f"has arrays of shapes {[values.shape for values in arrays]}", remedy)
+    if any(values.shape[1:] != shape for values, shape in zip(arrays, shapes.values(), strict=True)):
+        raise InputError("choices", f"has arrays of shapes {[values.shape for values in arrays]}", remedy)
+    problem.loss.check_parameters(arrays, 1)
+    return arrays
 
 
 def _unit(vectors: FloatArray) -> FloatArray:
@@ -225,7 +267,8 @@ class _Run:
     values: Mapping[str, FloatArray]
     loss: list[FloatArray]
     constraint: list[FloatArray]
-    state: Any
+    states: Mapping[int, Any]
+    """The states after some rounds, by the number of rounds."""
 
 
 def _run(
@@ -238,7 +281,7 @@ def _run(
 ) -> _Run:
     """Run the learner against a population of adversaries."""
     size = len(genes)
-    state = learner.init((size,))
+    state, states = learner.init((size,)), {}
     phases = adversary.phases(genes, rounds)
     x = before = np.array(learner.ask(state))
     loss, others = np.zeros(size), np.zeros((size, len(candidates)))
@@ -269,8 +312,10 @@ def _run(
             values[LONG_TERM].append(per_constraint.max(axis=-1))
             values[REGRET].append(loss - np.min(np.where(feasible, others, np.inf), axis=-1))
             state = learner.update(state, feedback)
+            if t + 1 == rounds or (t + 1) & t == 0:
+                states[t + 1] = state
     arrays = [[np.stack(column) for column in zip(*part, strict=True)] for part in parameters]
-    return _Run({measure: np.stack(column) for measure, column in values.items()}, arrays[0], arrays[1], state)
+    return _Run({measure: np.stack(column) for measure, column in values.items()}, arrays[0], arrays[1], states)
 
 
 def _evaluate(
@@ -294,23 +339,27 @@ def _evaluate(
     if not np.isfinite(fitness[k]):
         return None, fitness
     loss, constraint = ([a[: t + 1, k] for a in part] for part in (run.loss, run.constraint))
-    level = float(np.broadcast_to(bound, values.shape)[t, k])
+    level = float(bound[t, k])
     return WorstCase(measure, float(fitness[k]), float(values[t, k]), level, t + 1, Replay(loss, constraint)), fitness
 
 
 def _bounds(problem: Problem, learner: Learner[Any], rounds: int, measure: str, run: _Run) -> FloatArray:
-    """Return the bound of every round, shape (rounds, 1), or of the last round only, shape (rounds, size)."""
-    try:
-        bounds = learner.bound(problem, np.arange(1, rounds + 1))
-    except InputError:
-        bounds = learner.bound(problem, rounds)
-    if measure not in bounds:
-        bounds = learner.bound(problem, rounds, state=run.state)
-    known = np.asarray(bounds[measure], dtype=np.float64)
-    if known.shape == (rounds,):
-        return known[:, None]
+    """Return the smallest bound that is known of every round, shape (rounds, size). NaN where none is known.
+
+    Bounds that need a state are evaluated after 1, 2, 4, … rounds and after the last.
+    """
     table = np.full(run.values[measure].shape, np.nan)
-    table[-1] = known
+    try:
+        before = learner.bound(problem, np.arange(1, rounds + 1))
+        where: Any = slice(None)
+    except InputError:
+        before, where = learner.bound(problem, rounds), -1
+    if measure in before:
+        table[where] = np.asarray(before[measure])[..., None]
+    for t, state in run.states.items():
+        after = learner.bound(problem, t, state=state)
+        if measure in after:
+            table[t - 1] = np.fmin(table[t - 1], after[measure])
     return table
 
 

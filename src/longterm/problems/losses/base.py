@@ -9,8 +9,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 
-from longterm._base.arrays import Array
+from longterm._base.arrays import Array, FloatArray
 from longterm._base.display import ReprMixin
+from longterm.errors import InputError
 from longterm.problems.sets import Set
 
 
@@ -38,6 +39,17 @@ class Loss(ReprMixin, ABC):
 
     def check_parameters(self, arrays: Sequence[Array], first: int) -> None:
         """Raise InputError if parameters of rounds first, first + 1, … (leading axis) are invalid for this loss."""
+
+    def parameters_towards(self, direction: FloatArray, level: FloatArray, over: Set) -> tuple[FloatArray, ...]:
+        """Return parameters of a round for an adversary: a direction (..., d) of norm at most 1, a level in [−1, 1].
+
+        The direction is that of a cost, a row or a target, and the level that of a label or a price. Raise
+        `InputError` if the values that the parameters may take are not known.
+        """
+        if self.parameters:
+            what = f"a {type(self).__name__} has no known space of parameters"
+            raise InputError("problem", what, "Give `choices`, the parameters of some possible rounds")
+        return ()
 
     def value(self, x: Array, *parameters: Array) -> Array:
         """Return f(x), shape (...,)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from longterm._base import validate
-from longterm._base.arrays import Array, dot
+from longterm._base.arrays import Array, FloatArray, dot
 from longterm.problems.losses.base import Loss
 from longterm.problems.sets import Set
 
@@ -33,6 +33,9 @@ class Linear(Loss):
     def value_and_gradient(self, x: Array, *parameters: Array) -> tuple[Array, Array]:
         (cost,) = parameters
         return dot(cost, x), cost + 0 * x
+
+    def parameters_towards(self, direction: FloatArray, level: FloatArray, over: Set) -> tuple[FloatArray, ...]:
+        return (self.cost_norm * direction,)
 
     def gradient_bound(self, over: Set) -> float:
         return self.cost_norm

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from longterm._base.arrays import Array, as_column, dot, namespace
+from longterm._base.arrays import Array, FloatArray, as_column, dot, namespace
 from longterm.errors import InputError
 from longterm.problems.losses.row_loss import RowLoss
 from longterm.problems.sets import Set
@@ -26,6 +26,9 @@ class MarginLoss(RowLoss):
             t = first + int(np.argwhere(wrong)[0][0])
             remedy = "Use the labels −1 and +1; map 0 and 1 by 2 * label − 1"
             raise InputError("label", f"is {label[wrong].flat[0]:g}", remedy, round=t)
+
+    def parameters_towards(self, direction: FloatArray, level: FloatArray, over: Set) -> tuple[FloatArray, ...]:
+        return self.feature_norm * direction, np.where(level > 0.0, 1.0, -1.0)
 
     @abstractmethod
     def phi(self, margin: Array) -> tuple[Array, Array]:

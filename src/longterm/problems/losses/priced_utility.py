@@ -69,6 +69,10 @@ class PricedUtility(Loss):
         gradient = xp.asarray(price, dtype=x.dtype)[..., None] - weights * gains / units
         return price * xp.sum(x, axis=-1) - xp.sum(weights * xp.log(units), axis=-1), gradient
 
+    def parameters_towards(self, direction: FloatArray, level: FloatArray, over: Set) -> tuple[FloatArray, ...]:
+        low, high = self.prices
+        return (low + (high - low) * 0.5 * (1 + level),)
+
     def _ends(self, over: Set) -> tuple[FloatArray, FloatArray]:
         """Return the lowest and the highest x_i on the set."""
         each = np.eye(self.dimension)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from longterm._base import validate
-from longterm._base.arrays import Array, as_column, dot, namespace
+from longterm._base.arrays import Array, FloatArray, as_column, dot, namespace
 from longterm.problems.losses.row_loss import RowLoss
 from longterm.problems.sets import Set
 
@@ -31,6 +31,9 @@ class ResidualLoss(RowLoss):
         super().__post_init__()
         bound = validate.non_negative_scalar("label_bound", self.label_bound)
         validate.set_frozen(self, label_bound=bound)
+
+    def parameters_towards(self, direction: FloatArray, level: FloatArray, over: Set) -> tuple[FloatArray, ...]:
+        return self.feature_norm * direction, self.label_bound * level
 
     def _largest_residual(self, over: Set) -> float:
         return sum(self.score_bounds(over)) + self.label_bound

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from longterm._base import validate
-from longterm._base.arrays import Array, dot
+from longterm._base.arrays import Array, FloatArray, dot
 from longterm.errors import InputError
 from longterm.problems.losses.base import Loss
 from longterm.problems.sets import Ball, Set
@@ -41,6 +41,10 @@ class SquaredDistance(Loss):
         (target,) = parameters
         gradient = x - target
         return 0.5 * dot(gradient, gradient), gradient
+
+    def parameters_towards(self, direction: FloatArray, level: FloatArray, over: Set) -> tuple[FloatArray, ...]:
+        targets = over if self.targets is None else self.targets
+        return (np.asarray(targets.project(targets.centre + targets.diameter * direction)),)
 
     def gradient_bound(self, over: Set) -> float:
         if self.targets is None or self.targets is over:
