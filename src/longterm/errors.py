@@ -235,8 +235,19 @@ class SnapshotError(StorageError):
     """A snapshot file that cannot be used."""
 
 
+RESTORE = "Restore a backup"
+"""The remedy for a damaged database. The message adds the command."""
+
+
 class DatabaseError(StorageError):
     """A database that cannot be used, or not now.
 
     The call that raised it has not happened, unless the connection broke while its transaction was committed.
     """
+
+    def __init__(self, path: Any, reason: str, what: str, remedy: str) -> None:
+        if remedy == RESTORE:
+            is_postgres = str(path).startswith(("postgresql://", "postgres://"))
+            command = "pg_restore" if is_postgres else f"longterm state restore FILE {path}"
+            remedy = f"{RESTORE}: {command}"
+        super().__init__(path, reason, what, remedy)

@@ -20,6 +20,7 @@ from longterm.cli.output import terminal_width
 from longterm.errors import InputError
 from longterm.money import Ledger
 from longterm.money.ledger.accounts import Entry, OpenHold
+from longterm.storage import backup, restore
 from longterm.storage.contents import StoredObject, describe, rename
 
 MOST_HOLDS = 50
@@ -40,6 +41,8 @@ class StateCommand:
       correct DB [LEDGER] KEY ACTUAL    replace the cost of a settled hold
       rename DB OLD NEW                 give an object another name; stop its services first
       log DB --since 24h                who spent what, when and how much, as CSV or JSON lines
+      backup DB FILE                    write a copy of a SQLite database while services use it
+      restore FILE DB                   replace a database by such a copy; stop its services first
 
     LEDGER may be left out if the database has one only. Every change is in the log, with --note and your user name.
 
@@ -49,7 +52,9 @@ class StateCommand:
       longterm state log postgresql://localhost/service --since 2026-01-01 --format json
     """
 
-    action: tyro.conf.Positional[Literal["show", "set", "reset", "release", "correct", "rename", "log"]]
+    action: tyro.conf.Positional[
+        Literal["show", "set", "reset", "release", "correct", "rename", "log", "backup", "restore"]
+    ]
     """What to do."""
     database: tyro.conf.Positional[str]
     """A file of SQLite, or a URL of PostgreSQL."""
@@ -74,6 +79,8 @@ class StateCommand:
             "correct": self._correct,
             "rename": self._rename,
             "log": self._log,
+            "backup": self._backup,
+            "restore": self._restore,
         }
         actions[self.action]()
 
@@ -115,6 +122,18 @@ class StateCommand:
         old, new = self._words("OLD NEW", 2, 2)
         rename(self.database, old, new)
         _say(f"{old} is now {new}: give it this name in the service's file")
+
+    def _backup(self) -> None:
+        (path,) = self._words("FILE", 1, 1)
+        backup(self.database, path)
+        _say(f"{path}: a copy of {self.database}")
+
+    def _restore(self) -> None:
+        if len(self.words) != 1:
+            raise InputError("words", f"are {list(self.words)}", "Write longterm state restore FILE DB")
+        (database,) = self.words
+        restore(self.database, database)
+        _say(f"{database}: restored from {self.database}")
 
     def _log(self) -> None:
         self._words("", 0, 0)

@@ -149,6 +149,9 @@ def rename(url: str | PathLike[str], old: str, new: str) -> None:
             if new in known:
                 raise InputError("new", f"{new!r} is the name of another object", "Choose a free name")
             database.write_locked([(statement, (new, old)) for statement in sql.RENAME_OBJECT])
+            # An object's holds in a ledger begin with its name.
+            prefix = f"{old} "
+            database.write_locked([(sql.RENAME_HOLDS, (f"{new} ", len(prefix) + 1, len(prefix), prefix))])
     finally:
         database.close()
 

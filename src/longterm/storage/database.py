@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import random
+import re
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from longterm._base.files import partial_beside, replace_file
-from longterm.errors import DatabaseError, InputError, missing_extra
+from longterm.errors import RESTORE, DatabaseError, InputError, missing_extra
 from longterm.storage.clock import SYSTEM, Clock
 from longterm.storage.schema import LAST_TIME, LOCK_OBJECT, READ_PARTS, SCHEMA_VERSION, TABLES, Statement
 
@@ -83,7 +84,7 @@ class Database:
         self._connection: Any = None
         if durability not in ("commit", "relaxed"):
             raise InputError("durability", f"{durability!r} is not known", "Choose 'commit' or 'relaxed'")
-        text = os.fspath(url)
+        text = _require_url(url)
         self.is_postgres = text.startswith(("postgresql://", "postgres://"))
         self.path: Any = _without_password(text) if self.is_postgres else Path(text).absolute()
         """The file, or the URL without its password, for messages."""
@@ -224,7 +225,7 @@ class Database:
         for number, status, epoch, opened, content in self.read(sql, *arguments):
             whole = all(type(value) is int for value in (number, status, epoch))
             if not whole or not isinstance(opened, float) or not isinstance(content, bytes):
-                raise DatabaseError(self.path, "corrupted", "a round has the wrong types", "Restore a backup")
+                raise DatabaseError(self.path, "corrupted", "a round has the wrong types", RESTORE)
             rows.append(RoundRow(number, status, epoch, opened, content))
         return rows
 
@@ -234,13 +235,13 @@ class Database:
             return decode(row)
         except (ValueError, LookupError, TypeError, ArithmeticError) as error:
             what = f"round {row.number} makes no sense: {error}"
-            raise DatabaseError(self.path, "corrupted", what, "Restore a backup") from None
+            raise DatabaseError(self.path, "corrupted", what, RESTORE) from None
 
     def parts(self, name: str, after: int, last: int) -> list[bytes]:
         """Return the parts of an object with numbers in (after, last]. Raise a DatabaseError if one is not bytes."""
         contents = [content for (content,) in self.read(READ_PARTS, name, after, last)]
         if not all(isinstance(content, bytes) for content in contents):
-            raise DatabaseError(self.path, "corrupted", "a part has the wrong type", "Restore a backup")
+            raise DatabaseError(self.path, "corrupted", "a part has the wrong type", RESTORE)
         return contents
 
     def write(self, statements: Sequence[Statement], guarded: int) -> bool:
@@ -434,7 +435,7 @@ class Database:
         for part, reason, remedy in _SQLITE_REASONS:
             if part in text:
                 return DatabaseError(self.path, reason, text, remedy)
-        return DatabaseError(self.path, "corrupted", text, "Restore a backup")
+        return DatabaseError(self.path, "corrupted", text, RESTORE)
 
     def _require_unmoved(self) -> None:
         """Raise if the file has another inode. Looked up at most once in MOVED_SECONDS, since it is a system call."""
@@ -492,9 +493,34 @@ def _expected_tables() -> list[str]:
     return sorted(_schema(_SQLITE_TYPES))
 
 
+_STATISTICS = (
+    "CREATE TABLE sqlite_stat1(tbl,idx,stat)",
+    "CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)",
+)
+"""Tables that SQLite's ANALYZE makes."""
+
+
 def _tables(connection: sqlite3.Connection) -> list[str]:
     """Return the SQL of everything in the schema, so that no trigger or view of a forged file is ever run."""
-    return sorted(str(sql) for (sql,) in connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL"))
+    rows = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")
+    return sorted(str(sql) for (sql,) in rows if sql not in _STATISTICS)
+
+
+def require_database_file(path: Path) -> None:
+    """Raise a DatabaseError unless a file that nobody uses is a whole database of this library. It is only read."""
+    try:
+        connection = sqlite3.connect(f"{path.as_uri()}?immutable=1", uri=True)
+        try:
+            connection.execute("PRAGMA trusted_schema = OFF")
+            found = connection.execute("PRAGMA integrity_check(1)").fetchone()
+            if found != ("ok",):
+                raise DatabaseError(path, "corrupted", f"{found!r:.200}", RESTORE)
+            if _tables(connection) != _expected_tables():
+                raise DatabaseError(path, "foreign", "its tables are not those of longterm", "Give another file")
+        finally:
+            connection.close()
+    except _SQLITE_ERRORS as error:
+        raise DatabaseError(path, "corrupted", str(error), "Give another file") from None
 
 
 QUICK_CHECK_BYTES = 2**26
@@ -505,7 +531,7 @@ def _require_intact(connection: sqlite3.Connection, path: Path) -> None:
     if path.stat().st_size <= QUICK_CHECK_BYTES:
         found = connection.execute("PRAGMA quick_check(1)").fetchone()
         if found != ("ok",):
-            raise DatabaseError(path, "corrupted", f"{found!r:.200}", "Restore a backup")
+            raise DatabaseError(path, "corrupted", f"{found!r:.200}", RESTORE)
 
 
 def _inode(path: Path) -> tuple[int, int] | None:
@@ -528,7 +554,24 @@ def _postgres_error() -> Any:
     return psycopg.Error
 
 
+def _require_url(url: Any) -> str:
+    """Return a path or URL as a text, or raise an InputError."""
+    remedy = "Give a file for SQLite, or a URL postgresql://…"
+    text = os.fspath(url) if isinstance(url, (str, os.PathLike)) else None
+    try:
+        if not isinstance(text, str) or not text or "\0" in text or not os.fsencode(text):
+            raise InputError("url", f"{url!r:.60} is not a path or a URL", remedy)
+    except UnicodeEncodeError:
+        raise InputError("url", f"{url!r:.60} cannot be the name of a file", remedy) from None
+    scheme, slashes, _ = text.partition("://")
+    if slashes and scheme.isalpha() and scheme not in ("postgresql", "postgres"):
+        raise InputError("url", f"databases of {scheme!r:.20} are not supported", remedy)
+    return text
+
+
 def _without_password(url: str) -> str:
+    """Return a URL without its passwords, for messages."""
     start, at, rest = url.rpartition("@")
     scheme, slashes, user = start.partition("//")
-    return f"{scheme}{slashes}{user.partition(':')[0]}{at}{rest}" if at else url
+    shown = f"{scheme}{slashes}{user.partition(':')[0]}{at}{rest}" if at else url
+    return re.sub(r"((?:ssl)?password=)[^&]*", r"\1…", shown, flags=re.IGNORECASE)

@@ -144,6 +144,7 @@ _NAMED = {
 }
 """The column of each table that has the name of an object."""
 RENAME_OBJECT = [f"UPDATE {table} SET {column} = ? WHERE {column} = ?" for table, column in _NAMED.items()]
+RENAME_HOLDS = "UPDATE longterm_holds SET key = ? || substr(key, ?) WHERE substr(key, 1, ?) = ?"
 LOCK_OBJECT = "SELECT version FROM longterm_objects WHERE name = ? FOR UPDATE"
 
 

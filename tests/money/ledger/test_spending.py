@@ -21,6 +21,7 @@ from longterm.money import (
     SharedAccount,
 )
 from longterm.money.ledger.accounts import Balance, to_units
+from longterm.storage.contents import rename
 
 
 def rule(limit=1000.0):
@@ -148,6 +149,17 @@ def test_one_account_object_serves_several_choosers(ledger, tmp_path):
         assert other.balance("a") == Balance(10**6, 10, 0)
         for opened in (one, two, three, bids):
             opened.close()
+
+
+def test_a_chooser_that_is_renamed_settles_its_holds(ledger, tmp_path):
+    ledger.add_account("a", 5)
+    path, account = tmp_path / "service.db", SharedAccount("a", units=1)
+    with Chooser.open(path, rule(), name="old", account=account, durability="relaxed") as chooser:
+        choice = str(chooser.act(costs=[1.0, 1.0]))
+    rename(path, "old", "new")
+    with Chooser.open(path, rule(), name="new", account=account, durability="relaxed") as chooser:
+        chooser.settle(choice, 0.5, 1.0)
+    assert ledger.balance("a") == Balance(5, 1, 0)
 
 
 def leased(ledger, **options):
