@@ -136,6 +136,45 @@ def test_comparators_that_are_feasible_over_windows(seed, T, K):
     assert float(trace.signed_violation[-1]) <= float(bound["long_term_violation"]) * (1 + 1e-9)
 
 
+@given(
+    seed=seeds,
+    T=st.integers(1, 120),
+    v=st.floats(0.05, 1),
+    length=st.integers(1, 120),
+    turns=st.sampled_from(["random", "against", "phases"]),
+)
+def test_no_window_overspends_more_than_the_bound(seed, T, v, length, turns):
+    """Costs along the slope, and half-spaces that meet in a point: random, against the learner, or in phases."""
+    rng = np.random.default_rng(seed)
+    problem = Problem(Ball(2), Linear(2), VaryingAffine(2, 1, row_norm=1.0, limit_bound=1.0))
+    learner = DriftPlusPenalty.for_problem(problem, horizon=T, preset="neely-yu", V=v * T**0.5)
+    state, comparator, values = learner.init(), rng.uniform(-0.4, 0.4, 2), []
+    for t in range(T):
+        x = learner.ask(state)
+        away = x - comparator + 1e-6 * rng.standard_normal(2) if turns == "against" else rng.standard_normal(2)
+        away = np.array([1.0 if t < T // 2 else -1.0, 0.1]) if turns == "phases" else away
+        row = away / np.linalg.norm(away)
+        told = observe(problem, x, [-row], [row[None], np.array([row @ comparator])])
+        values.append(float(told.constraint))
+        state = learner.tell(state, told)
+    sums = np.concatenate([[0.0], np.cumsum(values)])
+    for most in (min(length, T), T):
+        largest = max(sums[end] - sums[max(end - most, 0) : end].min() for end in range(1, T + 1))
+        bound = float(learner.overspend_bound(problem, T, length=None if most == T else most))
+        assert largest <= bound * (1 + 1e-9)
+    assert bound == float(learner.bound(problem, T)["long_term_violation"])
+
+
+def test_a_smaller_weight_buys_smaller_windows_with_regret():
+    """V = √T/16: the bound on any window falls by 4, the root of 16, and that on the regret rises by 16 at most."""
+    problem, T = Problem(Ball(2), Linear(2), VaryingAffine(2, 1, row_norm=1.0, limit_bound=1.0)), 10**10
+    large, small = (DriftPlusPenalty.for_problem(problem, horizon=T, preset="neely-yu", V=V) for V in (1e5, 1e5 / 16))
+    assert float(large.overspend_bound(problem, T) / small.overspend_bound(problem, T)) == pytest.approx(4, rel=0.02)
+    assert float(small.bound(problem, T)["regret"] / large.bound(problem, T)["regret"]) == pytest.approx(16, rel=0.1)
+    short = float(large.overspend_bound(problem, T, length=1000))
+    assert short == pytest.approx(float(np.sqrt(2 * (1e5 * 2 * T))), rel=0.05)  # Q̄ alone
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("preset", ["neely-yu", "tuned", "liakopoulos"])
 def test_the_signed_violation_grows_like_the_square_root_under_slater(preset):

@@ -7,14 +7,16 @@ With queues Q in R^m, and ĝ_j(x) = g_j^t(x_t) + ⟨∇g_j^t(x_t), x − x_t⟩,
 
 The queue sees the *new* point. Presets:
 - "yu-neely-wei" (NeurIPS 2017): V = √T, α = T; g_t drawn independently from one law, x* feasible on average.
-- "neely-yu" (arXiv 1702.04783): the same numbers; g_t of an adversary, x* feasible in every round.
+- "neely-yu" (arXiv 1702.04783): the same numbers; g_t of an adversary, x* feasible in every round. A V below √T buys
+  less violation with more regret: O(T/V), and O(√V √T) for the sum of g over any rounds in a row, for V in [1, √T].
 - "liakopoulos" (ICML 2019): V in (K, T), α = max(T, V√T); g_t of an adversary, x* feasible on average over every K
   rounds in a row.
 - "tuned": V = M²√T/(r G_f), α = M²T/(2r²), the same in any units; regret at most (3/2) r G_f √T. M bounds ‖ĝ(x_{t+1})‖.
 
 Needs: the horizon; value and one subgradient of every g_j^t at x_t.
-Guarantees: `theorem`, `theorem_with` for windows of K rounds, `expected_theorem` for points that are feasible on
-average. Proofs: `docs/proofs/after_the_paper.md`. Not promised: anything about Σ [g_t(x_t)]₊.
+Guarantees: `theorem`, `theorem_with` for windows of K rounds, `overspend_bound` for the sum of g over any rounds in a
+row, `expected_theorem` for points that are feasible on average. Proofs: `docs/proofs/after_the_paper.md`.
+Not promised: anything about Σ [g_t(x_t)]₊.
 """
 
 from __future__ import annotations
@@ -111,12 +113,13 @@ class DriftPlusPenalty(DualLearner[QueueState], MadeForHorizon[QueueState]):
         window : int
             K, of "liakopoulos": x* is feasible on average over every K rounds.
         V : float or array, optional
-            V, of "liakopoulos", between K and T. Left out, √(KT).
+            V of "liakopoulos", between K and T (default: √(KT)), or of "neely-yu" (default: √T).
         """
         T, c = validate.count("horizon", horizon), problem.constants
         validate.choice("preset", preset, get_args(Preset))
-        if V is not None and preset != "liakopoulos":
-            raise InputError("V", f"is not a parameter of the preset {preset!r}", "Leave it out, or use 'liakopoulos'")
+        if V is not None and preset not in ("neely-yu", "liakopoulos"):
+            remedy = "Leave it out, or use 'neely-yu' or 'liakopoulos'"
+            raise InputError("V", f"is not a parameter of the preset {preset!r}", remedy)
         weight: Any
         alpha: Any
         if preset == "tuned":
@@ -124,7 +127,7 @@ class DriftPlusPenalty(DualLearner[QueueState], MadeForHorizon[QueueState]):
             G_f = validate.positive_scalar("loss_gradient_bound", c.loss_gradient_bound)
             weight, alpha = square * T**0.5 / (c.radius * G_f), square * T / (2 * c.radius**2)
         elif preset in ("yu-neely-wei", "neely-yu"):
-            weight, alpha = T**0.5, T
+            weight, alpha = T**0.5 if V is None else np.asarray(validate.positive("V", V)), T
         else:
             K = validate.count("window", window)
             weight = np.sqrt(K * T) if V is None else np.asarray(validate.positive("V", V))
@@ -161,8 +164,36 @@ class DriftPlusPenalty(DualLearner[QueueState], MadeForHorizon[QueueState]):
         Where some x̂ in B has g_j^t(x̂) ≤ −ε in every round, no queue is longer than √( q² + 2αΔ² + 2VG_fΔ + M² ),
         q = (VG_fΔ + M²/2)/ε.
         """
-        T, K = horizons_of(np.asarray(rounds), self.batch_shape), validate.count("window", window)
-        V, alpha, c, M = np.asarray(self.V), np.asarray(self.alpha), problem.constants, self._largest_change(problem)
+        T = horizons_of(np.asarray(rounds), self.batch_shape)
+        total, queue = self._drift(problem, T, window, slack)
+        return {REGRET: total / np.asarray(self.V), LONG_TERM: self._violation(problem, T, queue)}
+
+    def overspend_bound(
+        self,
+        problem: Problem,
+        rounds: Rounds,
+        *,
+        length: int | None = None,
+        window: int = 1,
+        slack: float | None = None,
+    ) -> FloatArray:
+        """Return a bound on Σ_{t∈I} g_j^t(x_t) for each j and each I of at most `length` rounds in a row.
+
+            Σ_{t∈I} g_j^t(x_t) ≤ Q_j at the end + (G_g/(2α)) Σ_{t∈I} (V G_f + G_m‖Q(t)‖)
+
+        So the long-term bound of `theorem_with` holds for every I, and a short I has a smaller one. `window` and
+        `slack` are those of `theorem_with`. By default I has any length.
+        """
+        T = horizons_of(np.asarray(rounds), self.batch_shape)
+        _, queue = self._drift(problem, T, window, slack)
+        return self._violation(problem, T if length is None else np.minimum(T, validate.count("length", length)), queue)
+
+    def _drift(
+        self, problem: Problem, T: FloatArray, window: int, slack: float | None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the right-hand side of the first line of `theorem_with`, and a bound on every ‖Q(t)‖ up to T."""
+        K, V, alpha = validate.count("window", window), np.asarray(self.V), np.asarray(self.alpha)
+        c, M = problem.constants, self._largest_change(problem)
         windows = (K - 1) * M * self.value_bound * T / 2
         total = alpha * c.radius**2 + V**2 * c.loss_gradient_bound**2 * T / (4 * alpha) + M**2 * T / 2 + windows
         queue = np.sqrt(2 * (total + V * c.loss_range * T))
@@ -170,7 +201,7 @@ class DriftPlusPenalty(DualLearner[QueueState], MadeForHorizon[QueueState]):
             spent = V * c.loss_gradient_bound * c.diameter + M**2 / 2
             q = spent / validate.positive_scalar("slack", slack)
             queue = np.minimum(queue, np.sqrt(q**2 + 2 * alpha * c.diameter**2 + 2 * spent))
-        return {REGRET: total / V, LONG_TERM: self._violation(problem, T, queue)}
+        return total, queue
 
     def expected_theorem(self, problem: Problem, rounds: Rounds, *, slack: float) -> BoundValues:
         """Return the bounds in expectation, for g^t of one law that are independent of everything before round t.

@@ -13,14 +13,21 @@ The plan τ_t for a request is the share of the money left that it has in all th
 m_t is the mean of S_1 over the requests so far and over the history, which counts as `history_days` days (here one) of
 T requests with the mean value v̄.
 
-Needs: the horizon; past prices; the value of every request, also in `settle`. Guarantees: the cap, always. There is no
-regret bound for this plan. It expects the rest of the day to be worth what the history and today were. Targets that
-change with the request are not new: Jiang, Li and Zhang (arXiv 2012.06961) and Balseiro, Kumar, Mirrokni, Sivan and
-Wang (arXiv 2302.02006) take them from a model or a sample of each period.
+Needs: the horizon; past prices; the value of every request, also in `settle`.
+Guarantees: the cap, always. `spending_plan_bound` holds on every sequence, against the best that spends τ_t on each
+request, in terms of Σ τ_t and of the smallest τ_t. It is worth something for a plan that is *predictable* (τ_t depends
+on the past and on request t, not on what the pacer spent), within the budget (Σ τ_t ≤ budget) and bounded below. The
+plan above need not be: it grows with what was saved, and a request below all past prices has τ_t = 0. `plan` returns
+τ_t, so that a caller can add it up. Proof: docs/proofs/pacing.md.
+
+The plan expects the rest of the day to be worth what the history and today were. Targets that change with the request
+are not new: Jiang, Li and Zhang (arXiv 2012.06961) and Balseiro, Kumar, Mirrokni, Sivan and Wang (arXiv 2302.02006)
+take them from a model or a sample of each period.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -125,13 +132,93 @@ class PlannedMirrorDescent(Pacer[PlannedState]):
             raise InputError("outcome", what, "The plan is made from it: give value=, or use DualMirrorDescent")
         return super().settle(state, outcome)
 
-    def update(self, state: PlannedState, outcome: Outcome) -> PlannedState:
+    def plan(self, state: PlannedState, value: Array) -> Array:
+        """Return τ_t, the spending that is planned for a request of this value.
+
+        Examples
+        --------
+        >>> history = PriceHistory([10.0, 20.0], [1, 1], mean_value=0.2)
+        >>> pacer = PlannedMirrorDescent(100.0, 10, step=0.1, start=0.02, history=history)
+        >>> float(pacer.plan(pacer.init(), 0.2)), float(pacer.plan(pacer.init(), 0.1))  # all rounds alike; a poor one
+        (10.0, 0.0)
+        """
         price, t = state.price, as_float(state.round, state.price)
-        start = like(self.start, price) + 0.0 * price
-        this = like(self.history.expected_payment(outcome.value / start), price)
-        expected = state.expected + this
-        mean = (self.past_payments(start) + expected) / (like(self.past_requests, price) + t)
+        start, this = like(self.start, price) + 0.0 * price, self._deserved(state, value)
+        mean = (self.past_payments(start) + state.expected + this) / (like(self.past_requests, price) + t)
         to_come = maximum(self.horizon - t + 1.0, 1.0) * mean
         remaining = like(like(self.budget, state.spent.total) - state.spent.value, price)
-        move = like(self.step, price) * (like(outcome.paid, price) - remaining * this / to_come)
+        return remaining * this / to_come
+
+    def _deserved(self, state: PlannedState, value: Array) -> Array:
+        """Return S_1(v), the expected payment for a request of this value at the first price."""
+        start = like(self.start, state.price) + 0.0 * state.price
+        return like(self.history.expected_payment(value / start), state.price)
+
+    def update(self, state: PlannedState, outcome: Outcome) -> PlannedState:
+        price = state.price
+        start, expected = like(self.start, price) + 0.0 * price, state.expected + self._deserved(state, outcome.value)
+        move = like(self.step, price) * (like(outcome.paid, price) - self.plan(state, outcome.value))
         return PlannedState(state.round + 1, entropic_step(price, move, start), state.spent.add(outcome.paid), expected)
+
+
+def spending_plan_bound(
+    pacer: PlannedMirrorDescent,
+    *,
+    largest_value: float,
+    largest_cost: float,
+    smallest_plan: float,
+    largest_plan: float | None = None,
+    planned: float | None = None,
+) -> float:
+    """Bound the value lost against the best that spends the plan, on every sequence of requests.
+
+    With v ≤ v̄, c ≤ c̄, ρ ≤ τ_t ≤ τ̄, d = max(c̄, τ̄) and r = v̄/ρ, the value won is at least
+
+        Σ_t v_t min(1, τ_t/c_t) − ( r (c̄ + [Σ τ_t − budget]₊) + A/η + 2ηd v̄ T ) / (1 − ηd),
+        A = max(π_1, r ln(r/π_1) − r + π_1).
+
+    The sum is the most that one can win by spending τ_t in expectation on request t, for each t. With η of order 1/√T,
+    a plan that is bounded below and Σ τ_t ≤ budget the loss is O(√T). Requires ηd < 1.
+
+    Parameters
+    ----------
+    pacer : PlannedMirrorDescent
+        Gives budget, horizon, η and π_1, single numbers.
+    largest_value, largest_cost : float
+        v̄ and c̄.
+    smallest_plan : float
+        ρ: no request is planned less.
+    largest_plan : float, optional
+        τ̄. Default: c̄.
+    planned : float, optional
+        Σ τ_t, or a bound on it. Default: the budget.
+
+    Returns
+    -------
+    float
+        In the currency of the values.
+
+    Examples
+    --------
+    >>> from longterm.money.pacing.planned import spending_plan_bound
+    >>> history = PriceHistory([0.5, 1.0], [1, 1], mean_value=1.0)
+    >>> pacer = PlannedMirrorDescent(5e3, 10_000, step=0.01, start=2.0, history=history)
+    >>> round(spending_plan_bound(pacer, largest_value=1.0, largest_cost=1.0, smallest_plan=0.25), 1)
+    408.1
+    """
+    v = validate.positive_scalar("largest_value", largest_value)
+    c = validate.positive_scalar("largest_cost", largest_cost)
+    least = validate.positive_scalar("smallest_plan", smallest_plan)
+    most = c if largest_plan is None else validate.positive_scalar("largest_plan", largest_plan)
+    step, start = (
+        validate.positive_scalar(name, value) for name, value in (("step", pacer.step), ("start", pacer.start))
+    )
+    budget = validate.positive_scalar("budget", pacer.budget)
+    excess = max(0.0, (budget if planned is None else validate.positive_scalar("planned", planned)) - budget)
+    if least > most:
+        raise InputError("smallest_plan", f"{least:g} is above the largest, {most:g}", "Give largest_plan too")
+    size, ratio = step * max(c, most), v / least
+    if size >= 1:
+        raise InputError("step", f"times the largest cost is {size:g}, not below 1", "Use a smaller step")
+    divergence = max(start, ratio * math.log(ratio / start) - ratio + start)
+    return (ratio * (c + excess) + divergence / step + 2 * size * v * pacer.horizon) / (1 - size)
