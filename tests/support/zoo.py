@@ -73,7 +73,7 @@ from longterm.problems.constraints import (
     L1Budget,
     L2Budget,
     Maximum,
-    OnFirst,
+    OnFirstCoordinates,
     PositiveSemidefinite,
     Scaled,
     Smooth,
@@ -194,7 +194,7 @@ def constraints() -> dict[str, Constraint]:
         "l2": L2Budget(D, budget=0.8),
         "scaled": Scaled(affine, factor=2.5),
         "smooth": Smooth(ElasticNetBudget(D, budget=1.2, l1=0.0, l2=1.3), smoothness=1.3),
-        "on the first": OnFirst(ElasticNetBudget(D - 2, budget=1.2), free=2),
+        "on the first": OnFirstCoordinates(ElasticNetBudget(D - 2, budget=1.2), free=2),
         "stack": Stack([affine, L2Budget(D, budget=0.8), VaryingAffine(D, 2, 1.0, 1.0)]),
         "maximum": Maximum([affine, L1Budget(D, budget=0.8)], over=Ball(D, radius=3.0)),
         "custom": CustomConstraint(
@@ -250,7 +250,7 @@ def problems() -> dict[str, tuple[Problem, Stream]]:
             Problem(
                 Product([Ball(2, radius=0.8), Box([-0.5], [0.5])]),
                 Hinge(3, feature_norm=1.0),
-                OnFirst(ElasticNetBudget(2, budget=1.12)),
+                OnFirstCoordinates(ElasticNetBudget(2, budget=1.12)),
             ),
             ResampledRows(costs, np.sign(costs[:, 0])),
         ),

@@ -2,6 +2,7 @@
 
 `Calibration` is the rule: it keeps the share of scores above a threshold at a nominal level on every sequence, for
 every group, without a step size. `Intervals`, the estimators and `PanelIntervals` apply it to forecasts.
+Nothing here chooses or spends: decisions under a budget belong in `money`.
 """
 
 from longterm.calibration import published

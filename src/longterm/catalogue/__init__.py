@@ -1,4 +1,8 @@
-"""The catalogue: learners and problems by name, for the command line, TOML files and the arena."""
+"""The catalogue: learners and problems by name, for the command line, settings files and the arena.
+
+It finds names, reads their parameters and builds them. Rules and problems themselves belong in `learners` and
+`problems`.
+"""
 
 from longterm.catalogue import scenarios
 from longterm.catalogue.scenarios import Scenario

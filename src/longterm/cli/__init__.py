@@ -1,7 +1,7 @@
 """The command `longterm`: data, the paper's experiments, the user's comparisons, reports.
 
 Every command is a dataclass that `tyro` parses, with a method `run`. Only the module of the given command is imported,
-so that ``longterm --help`` stays fast.
+so that ``longterm --help`` stays fast. What a command does belongs in the folder that it is about.
 """
 
 from __future__ import annotations

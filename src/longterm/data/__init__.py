@@ -6,6 +6,8 @@ load_adult, load_elec2           two published tables
 load_mapped                      dense rows that several processes share
 load_table, from_frame           CSV and Parquet files, data frames
 read_libsvm                      files in LIBSVM's format
+
+Streams of rounds made from rows belong in `problems.streams`.
 """
 
 from longterm.data.labelled import Labelled

@@ -1,4 +1,8 @@
-"""The best decision in hindsight, with a certified gap."""
+"""The best decision in hindsight, with a certified gap.
+
+Solvers of the offline problem belong here, from closed forms to cutting planes. `best` chooses among them. What an
+online learner does belongs in `learners`.
+"""
 
 from longterm.hindsight.base import Hindsight
 from longterm.hindsight.comparator import best

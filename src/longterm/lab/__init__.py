@@ -1,4 +1,7 @@
-"""The laboratory: experiments, the arena, and reports (extra `experiments`)."""
+"""The laboratory: experiments, the arena, and reports (extra `experiments`).
+
+Whatever runs many learners on many sequences and writes files about it belongs here. One run belongs in `play`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Learners: one paper or one idea per file. Each owns its rule, its theorem and its variants."""
+"""Learners: one paper or one idea per file, in families. Each owns its rule, its theorem and its variants.
+
+A new learner is a file in its family. What several families share belongs in `interface`, and a formula without a
+state in `longterm.theory`.
+"""
 
 from typing import Any
 

@@ -1,4 +1,11 @@
-"""Money: budgets that are never overspent, ledgers, choosers of actions and pacers of bids."""
+"""Money: budgets that are never overspent, ledgers, choosers of actions and pacers of bids.
+
+ledger     accounts with limits that many processes share
+choosing   actions under budgets, and the router
+pacing     bids under a budget
+
+Decisions without a budget belong in `learners`, intervals in `calibration`.
+"""
 
 from longterm.money.budgets import Budget, Ceiling
 from longterm.money.choosing.best_choices import best_choices

@@ -1,4 +1,11 @@
-"""Play learners: `run` and `compare` over rounds, live in a service, and fleets of them."""
+"""Play learners: `run` and `compare` over rounds, live in a service, and fleets of them.
+
+engines        the loop over rounds in NumPy and in JAX, and its trace
+live_learner   one learner in a service, with its state in a database
+fleet          many learners in one object
+
+Runs of many learners with files and reports belong in `lab`.
+"""
 
 from longterm.play.engines.comparison import Comparison
 from longterm.play.engines.loop import compare, run

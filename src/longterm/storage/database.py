@@ -35,7 +35,7 @@ CHECKPOINT_PAGES = 4000
 """Pages after which SQLite copies its log into the database: 16 MB, which are read in 10 ms after a crash."""
 
 SMALLEST_BYTES = 512
-"""The least size of a database that is not empty. SQLite itself refuses larger files that are none."""
+"""The least size of a database that is not empty. SQLite itself refuses larger files that are not databases."""
 _SQLITE_TYPES = {"bytes": "BLOB", "clustered": " WITHOUT ROWID"}
 _POSTGRES_TYPES = {"bytes": "BYTEA", "clustered": ""}
 

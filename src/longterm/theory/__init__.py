@@ -1,4 +1,7 @@
-"""Theory: bounds, schedules, the conditions C1–C3, margins, delay, the paper's lemmas and theorems."""
+"""Theory: bounds, schedules, the conditions C1–C3, margins, delay, the paper's lemmas and theorems.
+
+Formulas without a state belong here. A theorem about one learner is a method of that learner.
+"""
 
 from longterm.theory.bounds import Bounds
 from longterm.theory.delay import gradient_bound_under_delay, lemma_5_delayed

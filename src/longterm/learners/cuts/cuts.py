@@ -150,7 +150,7 @@ def cut_by_rows(rows: Array) -> Cutter:
 
 
 def remember(rows: Array, x: Array, value: Array, normal: Array) -> Array:
-    """Return the rows with {z : value + ⟨normal, z − x⟩ ≤ 0} where value > 0, with a normal of length 1.
+    """Append the half-space {z : value + ⟨normal, z − x⟩ ≤ 0} where it was violated, with a normal of length 1.
 
     It takes the place of a row of the same direction, and then the smaller limit stays, or of the oldest row.
     """

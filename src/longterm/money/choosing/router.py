@@ -242,7 +242,7 @@ class Router:
             unknown = [UNLIMITED] * others
             return self.chooser.act(x, expected + unknown, most + unknown, allowed=allowed, key=key)
 
-        choice = self._with_others(act)
+        choice = self._allowing_unknown_models(act)
         if choice.action is None:
             raise InputError("models", "none is affordable or in use", "Allow another one")
         return Route(self.names[choice.action], choice)
@@ -301,7 +301,7 @@ class Router:
             seen, spent = np.pad(labels, (0, others), constant_values=np.nan), np.pad(paid, (0, others))
             self.chooser.teach(x, seen, spent, announced=prices + unknown)
 
-        self._with_others(teach)
+        self._allowing_unknown_models(teach)
         for name, cost in (costs or {}).items():
             if cost > self.largest[name]:
                 self._raise_bound(name)
@@ -334,7 +334,7 @@ class Router:
         self.prices[name], self.largest[name] = price, max(most, price)
 
     def remove_model(self, name: str) -> None:
-        """Use a model no more, in any process. What was learned of it is kept."""
+        """Stop using a model, in every process. What was learned about it is kept."""
         action = self._action(name)
         if self.models == (name,):
             raise InputError("name", f"{name!r} is the last one and cannot be removed", "Add another one first")
@@ -386,7 +386,7 @@ class Router:
         """Return the name of a model, or its index if only other processes know it."""
         return self.names[action] if action < len(self.names) else f"model {action}"
 
-    def _with_others(self, call: Callable[[int], T]) -> T:
+    def _allowing_unknown_models(self, call: Callable[[int], T]) -> T:
         """Return call(n) for n models that only other processes know; again if one was added in between."""
         while True:
             count = self.chooser.rule.actions

@@ -136,7 +136,7 @@ class NumpyRows:
         return after
 
     def state_of(self, fields: Fields | Records) -> Any:
-        """Return the states in some fields."""
+        """Rebuild the state tuple from these arrays."""
         return state_from_leaves(self._template, [fields[field] for field in self._fields.values()])
 
     def _learner_of(self, fields: Fields | Records) -> Learner[Any]:

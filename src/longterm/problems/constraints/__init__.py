@@ -7,7 +7,7 @@ from longterm.problems.constraints.consensus import Consensus
 from longterm.problems.constraints.custom import CustomConstraint
 from longterm.problems.constraints.doubly_stochastic import DoublyStochastic
 from longterm.problems.constraints.norm_budgets import ElasticNetBudget, L1Budget, L2Budget
-from longterm.problems.constraints.on_first import OnFirst
+from longterm.problems.constraints.on_first import OnFirstCoordinates
 from longterm.problems.constraints.positive_semidefinite import PositiveSemidefinite
 from longterm.problems.constraints.scaled import Scaled
 from longterm.problems.constraints.smooth import Smooth
@@ -22,7 +22,7 @@ __all__ = [
     "L1Budget",
     "L2Budget",
     "Maximum",
-    "OnFirst",
+    "OnFirstCoordinates",
     "PositiveSemidefinite",
     "Scaled",
     "Smooth",

@@ -24,7 +24,7 @@ from longterm.problems.sets import Ball, Product, Set
 
 
 @dataclass(frozen=True, eq=False)
-class OnFirst(Constraint):
+class OnFirstCoordinates(Constraint):
     """A constraint on the first coordinates of x.
 
     Parameters
@@ -37,10 +37,10 @@ class OnFirst(Constraint):
     Examples
     --------
     >>> import numpy as np
-    >>> from longterm.problems.constraints import ElasticNetBudget, OnFirst
+    >>> from longterm.problems.constraints import ElasticNetBudget, OnFirstCoordinates
     >>> from longterm.problems.sets import Box, Product
     >>> budget = ElasticNetBudget(2, budget=1.5)
-    >>> g = OnFirst(budget, free=1)
+    >>> g = OnFirstCoordinates(budget, free=1)
     >>> B = Product([budget.enclosing_ball(), Box([-10.0], [10.0])])
     >>> g.values(np.array([1.0, 0.0, 7.0])), g.value_bound(B)
     (array([0.]), 1.5)
@@ -120,9 +120,9 @@ class OnFirst(Constraint):
 
 @dataclass(frozen=True, eq=False)
 class FirstProx(Prox):
-    """The prox of `OnFirst`: that of g₁ on the first coordinates, a projection on the others."""
+    """The prox of `OnFirstCoordinates`: that of g₁ on the first coordinates, a projection on the others."""
 
-    constraint: OnFirst
+    constraint: OnFirstCoordinates
     over: Set
     inner: Prox
     rest: Set
