@@ -4,8 +4,8 @@ import math
 from dataclasses import replace
 
 import pytest
-from tests.support.clocks import ManualClock
 
+from clocks import ManualClock
 from longterm.errors import DatabaseError, ExpiredTokenError, InputError
 from longterm.learners import AOGD
 from longterm.play import LiveLearner

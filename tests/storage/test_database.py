@@ -9,10 +9,11 @@ import sys
 import numpy as np
 import pytest
 
+from clocks import ManualClock
 from live_plan import PROBLEM, learner, start
 from longterm import LiveLearner
 from longterm.calibration import LiveIntervals
-from longterm.errors import DatabaseError, InputError
+from longterm.errors import DatabaseError, ExpiredTokenError, InputError
 from longterm.money import DualMirrorDescent, LivePacer
 from longterm.storage import database as databases
 from longterm.storage.contents import describe
@@ -251,25 +252,44 @@ def test_a_database_with_a_pacer_and_intervals_is_described(tmp_path):
     assert (found[0].spent, found[1].spent, found[1].held) == (None, {"": 2.0}, {"": bid.amount})
 
 
-@pytest.mark.parametrize("asked", [31, 32, 33, 40])
-def test_rounds_that_expire_together_are_counted_once(tmp_path, asked):
-    """Of rounds that one ask closes, the rows of some are written in the same change that `recent` still names."""
-    path = tmp_path / "service.db"
-    with LiveLearner.open(path, learner(), PROBLEM, max_age=100.0) as live:
-        for _ in range(asked):
-            live.ask()
-        rounds = live._replica.copy.open
-        rounds |= {number: rounds[number]._replace(opened=0.0) for number in range(1, asked)}
-        live.ask()
-        assert live.state.expired == asked - 1
-    assert [one.open for one in describe(path)] == [2]
+def test_rounds_that_are_too_old_are_closed_by_whatever_comes_first(tmp_path):
+    clock = ManualClock()
+    with (
+        LiveLearner.open(tmp_path / "service.db", learner(), PROBLEM, max_age=100.0, clock=clock) as one,
+        LiveLearner.open(tmp_path / "service.db", learner(), PROBLEM, max_age=100.0, clock=clock) as other,
+    ):
+        tokens = [one.ask() for _ in range(40)]
+        other.ask()
+        clock.advance(101.0)
+        with pytest.raises(ExpiredTokenError):
+            other.tell(tokens[0], loss_parameters=[np.array([0.3, -0.2])])
+        assert describe(tmp_path / "service.db")[0].open == 0  # the call that was refused has closed them
+        last = one.ask()
+        clock.advance(101.0)
+        assert other.metrics()["open"] == 0
+        assert (one.state.expired, other.state.expired, one.state.in_flight) == (42, 42, 0)
+        with pytest.raises(ExpiredTokenError):
+            one.skip(last)
+
+
+def test_a_round_opened_by_a_fast_clock_does_not_keep_later_ones_from_expiring(tmp_path):
+    clock = ManualClock()
+    ahead = ManualClock(times=[clock.wall() + 86_400.0, 5.0])
+    with (
+        LiveLearner.open(tmp_path / "service.db", learner(), PROBLEM, max_age=60.0, clock=clock) as one,
+        LiveLearner.open(tmp_path / "service.db", learner(), PROBLEM, max_age=60.0, clock=ahead) as fast,
+    ):
+        early = fast.ask()
+        one.ask()
+        clock.advance(61.0)
+        assert one.in_flight == (early,)
 
 
 def test_a_damaged_round_with_a_key_is_refused(tmp_path):
     with start(tmp_path) as live:
         live.tell(live.ask(key="a"), loss_parameters=TARGET)
         with sqlite3.connect(tmp_path / "service.db") as connection:
-            connection.execute("UPDATE longterm_rounds SET content = x'00'")
+            connection.execute("UPDATE longterm_keys SET content = x'00'")
         connection.close()
         assert reason(lambda: live.ask(key="a")) == "corrupted"
         assert live.ask().number == 2

@@ -10,6 +10,7 @@ import time
 import numpy as np
 import pytest
 
+from clocks import ManualClock
 from live_plan import PROBLEM, fresh, image, learner, position, start, step, undisturbed
 from longterm import LiveLearner, Token
 from longterm.errors import (
@@ -36,7 +37,7 @@ def test_replicas_that_take_turns_are_one_learner(tmp_path):
         assert image(one) == image(other) == image(third)
 
 
-@pytest.mark.parametrize("behind", [1, rounds.WRITE_EVERY - 1, rounds.RECENT, rounds.RECENT + 1, 300])
+@pytest.mark.parametrize("behind", [1, 300, rounds.SPARED])
 def test_a_replica_that_is_behind_catches_up(tmp_path, behind):
     with start(tmp_path) as one, start(tmp_path) as other:
         kept = one.ask()
@@ -77,14 +78,34 @@ def test_a_key_opens_one_round(tmp_path, replicas):
         assert one.state.asked == 2
 
 
-def test_a_key_without_a_database_opens_one_round_until_it_expires():
-    live = fresh()
-    first = live.ask(key="a")
+@pytest.mark.parametrize("stored", [False, True])
+def test_a_key_is_remembered_for_a_time_and_while_its_round_is_open(tmp_path, stored):
+    clock = ManualClock()
+    options = {"max_in_flight": 100, "expire_after": 10**6, "remember": 3600.0, "clock": clock}
+    live = start(tmp_path, **options) if stored else fresh(**options)
+    first, open_one = live.ask(key="a"), live.ask(key="b")
+    live.skip(first)
+    for _ in range(1400):  # no number of requests makes it forget
+        live.skip(live.ask())
     assert live.ask(key="a") == first
-    for _ in range(12):
-        live.skip(live.ask(key=str(_)))
-    assert len(live._replica.copy.keys) <= 11
-    assert live.ask(key="a") != first
+    clock.advance(3599.0)
+    assert live.ask(key="a") == first
+    clock.advance(2.0)
+    again = live.ask(key="a")
+    assert again.number == live.state.asked
+    assert live.ask(key="a") == again
+    assert live.ask(key="b") == open_one
+    live.close()
+
+
+def test_forgotten_keys_are_deleted(tmp_path):
+    clock = ManualClock()
+    with start(tmp_path, remember=60.0, clock=clock) as live:
+        for number in range(200):
+            live.skip(live.ask(key=str(number)))
+            clock.advance(1.0)
+        ((rows,),) = live._replica.database.read("SELECT COUNT(*) FROM longterm_keys")
+    assert rows <= 60 + rounds.PRUNE_EVERY
 
 
 @pytest.mark.parametrize("key", ["", "x" * 201, 3, "a\0b"])
@@ -141,7 +162,7 @@ def test_the_database_stays_small(tmp_path):
         for _ in range(2000):
             live.skip(live.ask())
         (rows,) = live._replica.database.read("SELECT COUNT(*) FROM longterm_rounds")[0]
-    assert rows <= 10 + rounds.WRITE_EVERY + 2
+    assert rows <= rounds.SPARED + rounds.PRUNE_EVERY + 2
 
 
 def test_one_file_holds_many_objects(tmp_path):

@@ -38,7 +38,6 @@ from longterm.money import (
     ThompsonSampling,
 )
 from longterm.problems import two_dimensional
-from longterm.storage.rounds import RECENT
 
 PROBLEM = two_dimensional()
 CALLS = 100
@@ -174,12 +173,9 @@ def forge(rng, path):
         how = rng.random()
         if how < 0.45:
             ((state,),) = connection.execute("SELECT state FROM longterm_objects").fetchall()
-            end = len(state) - 8 * RECENT  # the last rounds that were touched are behind the checksum
-            whole, recent = state[: end - 4], state[end:]
+            whole = state[:-4]  # the checksum is at the end
             body = change_header(rng, whole) if rng.random() < 0.2 else change_bytes(rng, whole)
-            if rng.random() < 0.1:
-                recent = change_bytes(rng, recent)
-            state = body + struct.pack("<I", zlib.crc32(body)) + recent
+            state = body + struct.pack("<I", zlib.crc32(body))
             connection.execute("UPDATE longterm_objects SET state = ?", (state,))
         elif how < 0.8:
             table = ["longterm_rounds", "longterm_parts"][int(rng.random() < 0.3)]
@@ -187,7 +183,9 @@ def forge(rng, path):
             if not rows:
                 return
             number, content = rows[rng.integers(len(rows))]
-            column = ["content", "content", "content", "number", "status", "epoch", "opened"][rng.integers(7)]
+            column = ["content", "content", "content", "number", "status", "epoch", "opened", "changed"][
+                rng.integers(8)
+            ]
             if table == "longterm_parts":
                 column = ["content", "number"][int(rng.random() < 0.2)]
             value = change_bytes(rng, content) if column == "content" else word(rng)

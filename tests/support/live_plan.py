@@ -31,8 +31,8 @@ def learner() -> AOGD:
     return AOGD.for_problem(PROBLEM, steps="strongly convex", beta=0.5)
 
 
-def fresh() -> LiveLearner:
-    return LiveLearner(learner(), PROBLEM, **LIMITS)
+def fresh(**options) -> LiveLearner:
+    return LiveLearner(learner(), PROBLEM, **{**LIMITS, **options})
 
 
 def start(folder: Path, **options) -> LiveLearner:

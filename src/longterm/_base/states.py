@@ -9,7 +9,7 @@ from longterm._base.arrays import Array
 
 
 def state_leaves(state: Any, prefix: str = "") -> dict[str, Array]:
-    """Return the arrays of a state by name. A named tuple inside it has names like `outer.inner`.
+    """Return the arrays of a state by name. A named tuple inside it has names like `outer.inner`; None has no array.
 
     >>> from typing import NamedTuple
     >>> from longterm._base.states import state_leaves
@@ -23,7 +23,10 @@ def state_leaves(state: Any, prefix: str = "") -> dict[str, Array]:
     """
     leaves: dict[str, Array] = {}
     for name, value in state._asdict().items():
-        leaves |= state_leaves(value, f"{prefix}{name}.") if hasattr(value, "_asdict") else {prefix + name: value}
+        if hasattr(value, "_asdict"):
+            leaves |= state_leaves(value, f"{prefix}{name}.")
+        elif value is not None:
+            leaves[prefix + name] = value
     return leaves
 
 
@@ -35,8 +38,10 @@ def state_from_leaves(template: Any, leaves: Iterable[Array]) -> Any:
 
 def map_states(function: Callable[..., Array], *states: Any) -> Any:
     """Return the state whose arrays are `function` of the corresponding arrays of the given states."""
-    values = [
-        map_states(function, *fields) if hasattr(fields[0], "_asdict") else function(*fields)
-        for fields in zip(*states, strict=True)
-    ]
-    return type(states[0])(*values)
+
+    def mapped(*fields: Any) -> Any:
+        if fields[0] is None:
+            return None
+        return map_states(function, *fields) if hasattr(fields[0], "_asdict") else function(*fields)
+
+    return type(states[0])(*map(mapped, *states))

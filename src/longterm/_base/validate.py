@@ -20,7 +20,7 @@ def number(argument: str, value: Any) -> Hyper:
     if isinstance(value, float) and math.isfinite(value):
         return float(value)  # the usual case, 20 times faster
     try:
-        given = np.asarray(value)
+        given = np.asarray(None if np.ma.is_masked(value) else value)
     except ValueError:  # a ragged list
         given = np.asarray(None)
     if given.size == 0:

@@ -10,14 +10,16 @@ from typing import Any, Self
 
 import numpy as np
 
+from longterm._base import validate
 from longterm._base.display import ReprMixin
 from longterm.calibration.bases import Asked
 from longterm.calibration.certificates import Bound
 from longterm.calibration.intervals import Interval, Intervals
-from longterm.storage.clock import SYSTEM, Clock
+from longterm.errors import InputError
+from longterm.storage.clock import DAY, SYSTEM, Clock
 from longterm.storage.database import Database, Durability, RoundRow
 from longterm.storage.replica import Metrics, Replica, Stored
-from longterm.storage.rounds import DONE, SKIPPED, NoChange, OpenRound, RoundChange, RoundsCopy
+from longterm.storage.rounds import DONE, SKIPPED, NoChange, OpenRound, RoundChange, RoundsCopy, Window
 from longterm.storage.tokens import REMEDY, Token, require_key
 
 
@@ -47,6 +49,13 @@ class _IntervalsCopy(RoundsCopy[Intervals, Interval]):
 
     kind = "live intervals"
     remedy = REMEDY
+
+    def state_without(self, expired: Iterable[int]) -> Intervals:
+        """Return a copy of the state after these rounds were skipped."""
+        after = self.state.copy()
+        for number in expired:
+            after.skip(self.open[number].content)
+        return after
 
     def encode_state(self, state: Intervals) -> bytes:
         return json.dumps([list(state.names), _leaves(state.state)]).encode()
@@ -89,6 +98,16 @@ class LiveIntervals(Stored[_IntervalsCopy], ReprMixin):
         Names known in advance. Other names may appear at any time.
     symmetric : bool
         One threshold of |y − prediction|, or one for each side.
+    max_groups : int
+        The largest number of groups. An ask with another name raises an InputError.
+    max_in_flight : int
+        The largest number of open rounds; `ask` raises a WindowFullError when it is reached.
+    expire_after : int, optional
+        The age, in rounds asked for since, at which an open round is skipped.
+    max_age : float, optional
+        The age in seconds at which it is skipped, by whichever call comes next.
+    remember : float
+        The seconds for which an idempotency key is remembered; at least while its round is open.
     clock : Clock
         The time; tests give their own.
 
@@ -108,12 +127,21 @@ class LiveIntervals(Stored[_IntervalsCopy], ReprMixin):
         *,
         groups: Iterable[str] = (),
         symmetric: bool = True,
+        max_groups: int = 1000,
+        max_in_flight: int = 100_000,
+        expire_after: int | None = None,
+        max_age: float | None = None,
+        remember: float = DAY,
         clock: Clock = SYSTEM,
     ) -> None:
         intervals = Intervals(confidence_level, groups=groups, symmetric=symmetric)
         self.confidence_level, self.symmetric = intervals.confidence_level, intervals.symmetric
         definition = {"confidence_level": self.confidence_level, "symmetric": self.symmetric}
-        self._replica = Replica(_IntervalsCopy(intervals), definition, clock=clock)
+        self.max_groups = validate.count("max_groups", max_groups)
+        self._require_groups(intervals)
+        window = Window.of(max_in_flight, expire_after, max_age, remember)
+        self._replica = Replica(_IntervalsCopy(intervals, window), definition, clock=clock)
+        self._replica.expire = self._expiring
 
     @classmethod
     def open(
@@ -125,6 +153,11 @@ class LiveIntervals(Stored[_IntervalsCopy], ReprMixin):
         groups: Iterable[str] = (),
         symmetric: bool = True,
         durability: Durability = "commit",
+        max_groups: int = 1000,
+        max_in_flight: int = 100_000,
+        expire_after: int | None = None,
+        max_age: float | None = None,
+        remember: float = DAY,
         clock: Clock = SYSTEM,
     ) -> Self:
         """Return the intervals with this name in a database, or create them there.
@@ -139,8 +172,8 @@ class LiveIntervals(Stored[_IntervalsCopy], ReprMixin):
             Their name in the database, which may hold many objects.
         durability : {"commit", "relaxed"}
             As for `LiveLearner.open`.
-        clock : Clock
-            The time; tests give their own.
+        max_groups, max_in_flight, expire_after, max_age, remember, clock
+            As for new intervals; give the same in every process.
 
         Returns
         -------
@@ -151,7 +184,17 @@ class LiveIntervals(Stored[_IntervalsCopy], ReprMixin):
         DatabaseError
             If the database cannot be used, or holds another object with this name.
         """
-        live = cls(confidence_level, groups=groups, symmetric=symmetric, clock=clock)
+        live = cls(
+            confidence_level,
+            groups=groups,
+            symmetric=symmetric,
+            max_groups=max_groups,
+            max_in_flight=max_in_flight,
+            expire_after=expire_after,
+            max_age=max_age,
+            remember=remember,
+            clock=clock,
+        )
         live._replica.attach(url, name, durability)
         return live
 
@@ -165,7 +208,7 @@ class LiveIntervals(Stored[_IntervalsCopy], ReprMixin):
         groups : iterable of str
             The groups of the round.
         key : str, optional
-            An idempotency key: an ask with the key of one of the last 10,000 rounds returns the interval of that one.
+            An idempotency key: an ask with the key of another one returns its interval, for as long as `remember` says.
         """
         names = groups if isinstance(groups, str) else tuple(groups)
         change = self._replica.transact(self._opening, prediction, names, require_key(key))
@@ -176,13 +219,27 @@ class LiveIntervals(Stored[_IntervalsCopy], ReprMixin):
     def _opening(
         self, prediction: float, groups: Iterable[str], key: str | None
     ) -> RoundChange[Intervals, Interval] | NoChange[Interval]:
-        copy = self._replica.copy
-        known = copy.repeated(key)
+        copy, now = self._replica.copy, self._replica.now()
+        known = copy.repeated(key, now)
         if known is not None:
             return known
-        after = copy.state.copy()
+        expired = copy.outnumbered()
+        copy.require_window(expired)
+        after = copy.state_without(expired)
         interval = after.ask(prediction, groups)
-        return copy.opening(after, interval, self._replica.epoch, key, now=self._replica.now())
+        self._require_groups(after)
+        return copy.opening(after, interval, self._replica.epoch, key, expired, now=now)
+
+    def _require_groups(self, intervals: Intervals) -> None:
+        if len(intervals.names) > self.max_groups:
+            what = f"would be {len(intervals.names)} in all, and {self.max_groups} are allowed"
+            raise InputError("groups", what, "Use fewer names, without ids of requests, or a larger max_groups")
+
+    def _expiring(self, now: float) -> RoundChange[Intervals, Interval]:
+        """Return the change that skips the rounds which are too old."""
+        copy = self._replica.copy
+        expired = copy.outdated(now)
+        return copy.expiry(copy.state_without(expired), expired)
 
     def tell(self, token: LiveInterval | Token | str, outcome: float) -> None:
         """Take the outcome of a round, in any order.
@@ -209,7 +266,7 @@ class LiveIntervals(Stored[_IntervalsCopy], ReprMixin):
 
     def _closing(self, token: LiveInterval | Token | str, outcome: float | None) -> RoundChange[Intervals, Interval]:
         copy = self._replica.copy
-        number, found = copy.find(token)
+        number, found = copy.find(token, self._replica.now())
         after = copy.state.copy()
         if outcome is None:
             after.skip(found.content)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from contextlib import suppress
 from os import PathLike
 from typing import Any, NamedTuple
 
@@ -15,7 +14,6 @@ from longterm.storage import schema as sql
 from longterm.storage.database import Database
 from longterm.storage.packing import MalformedError, unpack_checked
 from longterm.storage.replica import LONGEST_NAME
-from longterm.storage.rounds import split_state, unwritten
 
 
 class StoredObject(NamedTuple):
@@ -60,7 +58,7 @@ def describe(url: str | PathLike[str]) -> list[StoredObject]:
     database = Database(url, "relaxed", create=False)
     try:
         found = []
-        for name, kind, version, changed, state, rounds in database.read(sql.OBJECTS):
+        for name, kind, changed, state, rounds in database.read(sql.OBJECTS):
             spent: dict[str, float] | None = None
             held: dict[str, float] | None = None
             if kind == "ledger":
@@ -69,14 +67,11 @@ def describe(url: str | PathLike[str]) -> list[StoredObject]:
                 held = {account: amount for account, _, amount in rows}
                 ((open_rounds,),) = database.read(sql.COUNT_HOLDS, name)
             else:
-                numbers = {number for (number,) in database.read(sql.OPEN_ROUNDS, name)}
-                with suppress(TypeError, ValueError):  # not an object with rounds
-                    numbers -= {number for number, _ in unwritten(version, split_state(state)[1])}
-                open_rounds = len(numbers)
+                ((open_rounds,),) = database.read(sql.COUNT_OPEN, name)
             if kind == "chooser":
                 spent, held = _chooser_money(state)
             if kind == "live pacer":
-                spent, held = _pacer_money(state, database.read(sql.READ_ROUNDS, name, 0, rounds), numbers)
+                spent, held = _pacer_money(state, database.read(sql.READ_OPEN, name))
             found.append(StoredObject(name, kind, rounds, open_rounds, spent, held, changed))
         return found
     finally:
@@ -165,13 +160,11 @@ def _chooser_money(state: Any) -> tuple[dict[str, float] | None, dict[str, float
     return _by_budget(spent), _by_budget(np.maximum(committed - spent, 0.0))
 
 
-def _pacer_money(
-    state: Any, rounds: list[Any], open_rounds: set[int]
-) -> tuple[dict[str, float] | None, dict[str, float] | None]:
+def _pacer_money(state: Any, rounds: list[Any]) -> tuple[dict[str, float] | None, dict[str, float] | None]:
     """Return the money of a pacer that is spent, and the sum of its open bids."""
     try:
         (spent,) = _sums(state, "spent")
-        bids = [np.frombuffer(content, "<f8")[0] for number, *_, content in rounds if number in open_rounds]
+        bids = [np.frombuffer(content, "<f8")[0] for *_, content in rounds]
     except (MalformedError, LookupError, TypeError, ValueError):
         return None, None
     return _by_budget(spent), {"": math.fsum(bids)}
@@ -179,7 +172,7 @@ def _pacer_money(
 
 def _sums(state: Any, *names: str) -> list[Any]:
     """Return compensated sums of a stored state, one number for each budget."""
-    _, arrays = unpack_checked(split_state(state)[0])
+    _, arrays = unpack_checked(state)
     return [np.atleast_1d(arrays[f"state.{name}.total"] + arrays[f"state.{name}.correction"]) for name in names]
 
 

@@ -161,7 +161,7 @@ class StatePacker:
 
     def __init__(self, template: Any, metadata: Mapping[str, Any], others: Mapping[str, Array]) -> None:
         self._metadata, self._others = metadata, others
-        self._is_flat = not any(hasattr(field, "_asdict") for field in template)
+        self._is_flat = not any(field is None or hasattr(field, "_asdict") for field in template)
         self.names = list(state_leaves(template))
         self._types: tuple[type, ...] = ()
         self._arrays: list[tuple[int, np.dtype[Any], tuple[int, ...]]] = []

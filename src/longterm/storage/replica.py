@@ -61,6 +61,9 @@ class Copy(Protocol):
     def asked(self) -> int:
         """The number of the last round; 0 before the first."""
 
+    def is_due(self, now: float) -> bool:
+        """Return whether anything is too old at this time and has to be closed."""
+
     def encode(self) -> bytes:
         """Return the state as bytes, without the rounds."""
 
@@ -81,6 +84,10 @@ class NoCopy:
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
+
+    def is_due(self, now: float) -> bool:
+        """Return False."""
+        return False
 
     def encode(self) -> bytes:
         """Return no bytes."""
@@ -123,6 +130,8 @@ class Replica(Generic[C]):
         self._is_stale = False
         self.changes_others = False
         """True if calls change other objects of the database as well, so that all their work is in a transaction."""
+        self.expire: Callable[[float], Change] | None = None
+        """Return the change that closes what is too old at a time. Every call makes it first, if anything is due."""
         self._unfinished: Change | None = None
         """A change that is being applied without a database."""
         _REPLICAS.add(self)
@@ -153,32 +162,47 @@ class Replica(Generic[C]):
             try:
                 if self._is_stale or self._unfinished is not None:
                     self._repair()
-                database, copy = self.database, self.copy
-                if database is None:
-                    if self._is_forked and not self._may_fork:
-                        raise _forked(copy.kind)
-                    change = compute(*arguments)
-                    self._unfinished = change
-                    change.apply(copy)
-                    self._unfinished = None
-                    return change
-                computed = None
-                try:
-                    if not self.changes_others:
-                        computed = compute(*arguments)
-                except LongtermError:
-                    if self._is_current(database):
-                        raise
-                self._is_stale = True
-                if computed is not None and database.write(*computed.statements(copy, self.name, database.seconds())):
-                    change = computed
-                else:
-                    change = self._transact_locked(database, compute, *arguments)
-                change.apply(copy)
-                self._is_stale = False
-                return change
+                if self._is_due():
+                    self._make(self._expiry)
+                return self._make(compute, *arguments)
             finally:
                 guard.owner = 0
+
+    def _make(self, compute: Callable[..., R], *arguments: Any) -> R:
+        """Compute a change, write it and apply it."""
+        database, copy = self.database, self.copy
+        if database is None:
+            if self._is_forked and not self._may_fork:
+                raise _forked(copy.kind)
+            change = compute(*arguments)
+            self._unfinished = change
+            change.apply(copy)
+            self._unfinished = None
+            return change
+        computed = None
+        try:
+            if not self.changes_others:
+                computed = compute(*arguments)
+        except LongtermError:
+            if self._is_current(database):
+                raise
+        self._is_stale = True
+        if computed is not None and database.write(*computed.statements(copy, self.name, database.seconds())):
+            change = computed
+        else:
+            change = self._make_locked(database, compute, *arguments)
+        change.apply(copy)
+        self._is_stale = False
+        return change
+
+    def _is_due(self) -> bool:
+        """Return whether anything in the copy is too old."""
+        may_change = self.database is not None or self._may_fork or not self._is_forked
+        return self.expire is not None and may_change and self.copy.is_due(self.now())
+
+    def _expiry(self) -> Change:
+        assert self.expire is not None
+        return self.expire(self.now())
 
     def look(self, read: Callable[..., Any], *arguments: Any) -> Any:
         """Return what a function finds in the present state."""
@@ -189,6 +213,8 @@ class Replica(Generic[C]):
                 self._repair()
                 if self.database is not None and not self._is_current(self.database):
                     self._read(self.database)
+                if self._is_due():
+                    self._make(self._expiry)
                 return read(*arguments)
             finally:
                 guard.owner = 0
@@ -210,7 +236,7 @@ class Replica(Generic[C]):
             finally:
                 guard.owner = 0
 
-    def _transact_locked(self, database: Database, compute: Callable[..., R], *arguments: Any) -> R:
+    def _make_locked(self, database: Database, compute: Callable[..., R], *arguments: Any) -> R:
         """Read, compute and write while no other process changes the object."""
         is_known = True
         for _ in range(ATTEMPTS):
@@ -218,9 +244,15 @@ class Replica(Generic[C]):
                 with database.locked(self.name):
                     self._read_object(database, is_known=is_known)
                     is_known = False  # after a conflict the copy may hold what was not written
-                    change = compute(*arguments)
-                    database.write_locked(*change.statements(self.copy, self.name, database.seconds()))
+                    expiry = self._expiry() if self._is_due() else None
+                    if expiry is None:
+                        change = compute(*arguments)
+                    written = change if expiry is None else expiry
+                    database.write_locked(*written.statements(self.copy, self.name, database.seconds()))
             except ConflictError:
+                continue
+            if expiry is not None:
+                expiry.apply(self.copy)
                 continue
             return change
         raise self._unwritable(database)

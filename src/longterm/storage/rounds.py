@@ -1,25 +1,26 @@
 """Copies of objects with rounds: a state that is written whole, and rounds that are opened, changed and closed.
 
-A subclass of `RoundsCopy` says how states and rounds are stored as bytes. A change that opens a round and leaves the
-state as it is inserts a row only. Every other change writes the state and raises the version, by one for each round
-that it touches. The last `RECENT` rounds touched are stored behind the state with their status. So a replica that is
-not further behind reads only new rounds and those that were changed. And the rows of closed rounds are written for
-`WRITE_EVERY` versions at once, so that most calls are one statement.
+Each round is a row, and each row carries the version of the state that changed it last. A call writes the state and the
+rows that it changes in one transaction. A replica that is behind reads the rows that were changed since its version.
+A call that opens a round and leaves the state as it is inserts a row only. `docs/explanation/stored_objects.md` has a
+drawing.
+
+A subclass of `RoundsCopy` says how states and rounds are stored as bytes.
 """
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
-from array import array
-from collections.abc import Iterator, Sequence
-from itertools import takewhile
+from collections.abc import Sequence
+from heapq import heappop, heappush
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from longterm.errors import AlreadyToldError, SkippedTokenError, TokenError, UnknownTokenError
+from longterm._base import validate
+from longterm.errors import AlreadyToldError, SkippedTokenError, TokenError, UnknownTokenError, WindowFullError
 from longterm.storage import schema as sql
+from longterm.storage.clock import DAY
 from longterm.storage.database import Database, RoundRow
 from longterm.storage.packing import LARGEST_COUNT
 from longterm.storage.schema import OPEN, Statement
@@ -27,9 +28,10 @@ from longterm.storage.tokens import Token
 
 DONE, SKIPPED, EXPIRED = 1, 2, 3
 """The status of a closed round."""
-RECENT = 64
-WRITE_EVERY = 32
-_RECENT_BYTES = 8 * RECENT
+SPARED = 1024
+"""Rows that were changed in this many last versions are not deleted. A replica further behind reads all open rounds."""
+PRUNE_EVERY = 64
+"""Old rows are deleted once in this many versions."""
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -48,8 +50,6 @@ class RoundChange(NamedTuple, Generic[S, T]):
 
     state: S
     version: int
-    recent: array[int]
-    """The last rounds touched, by version, as 4 · number + status."""
     round: OpenRound[T]
     number: int
     """The round that is opened, changed or closed; 0 for none."""
@@ -57,30 +57,40 @@ class RoundChange(NamedTuple, Generic[S, T]):
     """Its status after the call."""
     key: str | None = None
     expired: tuple[int, ...] = ()
-    """The oldest open rounds, which the call closes first."""
+    """Open rounds that the call closes first, since they are too old."""
+    last: int = LARGEST_COUNT
+    """The state depends on there being no round after this one."""
 
     def statements(self, copy: RoundsCopy[S, T], name: str, now: float) -> tuple[Sequence[Statement], int]:
         """Return the statements that write it."""
-        number, before, written = self.number, copy.version, []  # type: int, int, list[Statement]
-        if self.version != before:
-            state = copy.encode_state(self.state) + self.recent.tobytes()
-            written.append((sql.UPDATE_OBJECT, (self.version, now, state, name, before)))
+        number, before, after = self.number, copy.version, self.version
+        written: list[Statement] = []
+        if after != before:
+            given: tuple[Any, ...] = after, now, copy.encode_state(self.state), name, before
+            if self.last < LARGEST_COUNT:
+                written.append((sql.UPDATE_OBJECT_UP_TO, (*given, self.last)))
+            else:
+                written.append((sql.UPDATE_OBJECT, given))
+        content, epoch, opened = self.round
         if number > copy.asked:
-            content, epoch, opened = self.round
-            given = number, self.status, epoch, opened, self.key, copy.encode_round(content), name, self.version
-            written.append((sql.INSERT_ROUND, given))
-        guarded = len(written)
-        if 0 < number <= copy.asked and self.status == OPEN:
-            written.append((sql.UPDATE_ROUND, (copy.encode_round(self.round.content), name, number)))
-        if self.version // WRITE_EVERY != before // WRITE_EVERY:
-            closed = list(unwritten(before, copy.recent)) + [(old, copy.expired_status) for old in self.expired]
-            if 0 < number <= copy.asked:
-                closed.append((number, self.status))
-            for status in (DONE, SKIPPED, EXPIRED):
-                written += sql.close_rounds(name, status, [one for one, found in closed if found == status])
-            written.append((sql.DELETE_ROUNDS, (name, copy.asked - copy.closed_kept)))
+            data = copy.encode_round(content) if self.status == OPEN else b""
+            given = name, number, self.status, epoch, opened, after, data
+            if written:
+                written.append((sql.INSERT_ROUND, given))
+            else:
+                written.append((sql.OPEN_ROUND, (*given[1:], name, before)))
+            if self.key is not None:
+                answer = name, self.key, number, self.status, epoch, opened, copy.encode_round(content)
+                written.append((sql.INSERT_KEY, answer))
+        elif number:
+            data = copy.encode_round(content) if self.status == OPEN else b""
+            written.append((sql.UPDATE_ROUND, (self.status, after, data, name, number)))
+        written += sql.close_rounds(name, copy.expired_status, after, self.expired)
+        if after // PRUNE_EVERY != before // PRUNE_EVERY:
+            written.append((sql.DELETE_ROUNDS, (name, copy.asked - copy.closed_kept, after - SPARED)))
+            written.append((sql.DELETE_KEYS, (name, now - copy.remember)))
         written += copy.further_statements(self)
-        return written, guarded
+        return written, 1
 
     def apply(self, copy: RoundsCopy[S, T]) -> None:
         """Apply it to a copy: first the rounds, then the version and the count that a stale copy is read from."""
@@ -90,25 +100,26 @@ class RoundChange(NamedTuple, Generic[S, T]):
                 history[old] = copy.open[old].epoch, copy.expired_status
             copy.open.pop(old, None)
         if number and self.status == OPEN:
-            copy.open[number] = self.round
+            copy.note_open(number, self.round)
         elif number:
             if history is not None:
                 history[number] = self.round.epoch, self.status
             copy.open.pop(number, None)
-        copy.state, copy.version, copy.recent = self.state, self.version, self.recent
+        copy.state, copy.version = self.state, self.version
         copy.asked = max(copy.asked, number)
         if history is not None:
+            for old in (*self.expired, number, copy.asked - copy.closed_kept):
+                if old <= copy.asked - copy.closed_kept:
+                    history.pop(old, None)
             if self.key is not None:
+                copy.keys.pop(self.key, None)  # a forgotten one, so that the oldest keys come first
                 copy.keys[self.key] = number, self.round
-            history.pop(copy.asked - copy.closed_kept, None)
-            while len(history) > copy.closed_kept:
-                history.pop(next(iter(history)), None)
-            while copy.keys and next(iter(copy.keys.values()))[0] <= copy.asked - copy.closed_kept:
+            while copy.keys and copy.is_forgotten(*next(iter(copy.keys.values())), self.round.opened):
                 copy.keys.pop(next(iter(copy.keys)), None)
 
 
 class NoChange(NamedTuple, Generic[T]):
-    """A call with a key that was used before."""
+    """A call that changes nothing: one with a key that was used before, for example."""
 
     number: int
     round: OpenRound[T]
@@ -121,6 +132,41 @@ class NoChange(NamedTuple, Generic[T]):
         """Do nothing."""
 
 
+NOTHING: NoChange[Any] = NoChange(0, OpenRound(None, 0, 0.0))
+
+
+class Window(NamedTuple):
+    """The limits of open rounds, and the time for which keys are remembered.
+
+    Parameters
+    ----------
+    max_in_flight : int
+        The largest number of open rounds.
+    expire_after : int, optional
+        The age, in rounds opened since, after which an open round expires.
+    max_age : float, optional
+        The age in seconds after which it expires.
+    remember : float
+        The seconds for which an idempotency key is remembered after its round was opened, and at least while the round
+        is open.
+    """
+
+    max_in_flight: int
+    expire_after: int | None = None
+    max_age: float | None = None
+    remember: float = DAY
+
+    @classmethod
+    def of(cls, max_in_flight: int, expire_after: int | None, max_age: float | None, remember: float) -> Window:
+        """Return a window of these limits, or raise an InputError."""
+        return cls(
+            validate.count("max_in_flight", max_in_flight),
+            None if expire_after is None else validate.count("expire_after", expire_after),
+            None if max_age is None else validate.positive_scalar("max_age", max_age),
+            validate.positive_scalar("remember", remember),
+        )
+
+
 class RoundsCopy(ABC, Generic[S, T]):
     """A copy of an object with rounds.
 
@@ -128,24 +174,24 @@ class RoundsCopy(ABC, Generic[S, T]):
     ----------
     state : object
         The state of a new object.
-    expire_after : int, optional
-        The age, in rounds opened since, after which an open round expires.
-    max_age : float, optional
-        The age in seconds after which it expires.
+    window : Window
+        The limits of open rounds.
     """
 
     kind: str
     remedy: ClassVar[str] = "Give what the call that opened the round returned, or its text"
     expired_status = EXPIRED
     closed_kept = 10_000
-    """The age, in rounds since, after which closed rounds are deleted, and their keys and tokens are unknown."""
+    """The age, in rounds since, after which closed rounds are deleted, and their tokens are unknown."""
 
-    def __init__(self, state: S, expire_after: int | None = None, max_age: float | None = None) -> None:
-        self.state, self.expire_after, self.max_age = state, expire_after, max_age
+    def __init__(self, state: S, window: Window) -> None:
+        self.state = state
+        self.max_in_flight, self.expire_after, self.max_age, self.remember = window
         self.version = self.asked = 0
-        self.recent = array("q", bytes(_RECENT_BYTES))
         self.open: dict[int, OpenRound[T]] = {}
         """The open rounds in the order of their numbers."""
+        self._times: list[tuple[float, int]] = []
+        """A heap of the times and numbers of open rounds, and of some closed ones, if there is a `max_age`."""
         self.database: Database | None = None
         self.name = ""
         self.history: dict[int, tuple[int, int]] | None = {}
@@ -194,9 +240,13 @@ class RoundsCopy(ABC, Generic[S, T]):
         """Return the change that opens a round after others have expired."""
         return self.changing(state, self.asked + 1, OpenRound(content, epoch, now), status, key, expired)
 
-    def closing(self, number: int, state: S, status: int) -> RoundChange[S, T]:
+    def closing(self, number: int, state: S, status: int, last: int = LARGEST_COUNT) -> RoundChange[S, T]:
         """Return the change that closes an open round."""
-        return self.changing(state, number, self.open[number], status)
+        return self.changing(state, number, self.open[number], status, last=last)
+
+    def expiry(self, state: S, expired: tuple[int, ...]) -> RoundChange[S, T]:
+        """Return the change that closes rounds which are too old."""
+        return self.changing(state, 0, NOTHING.round, OPEN, expired=expired)
 
     def changing(
         self,
@@ -206,39 +256,77 @@ class RoundsCopy(ABC, Generic[S, T]):
         status: int,
         key: str | None = None,
         expired: tuple[int, ...] = (),
+        last: int = LARGEST_COUNT,
     ) -> RoundChange[S, T]:
         """Return the change of the state and of one round, or of none if the number is 0."""
-        version, recent = self.version, self.recent
-        touched = [4 * old + self.expired_status for old in expired]
-        if state is not self.state or 0 < number <= self.asked:
-            touched.append(4 * number + status)
-        if touched:
-            recent = recent[:]
-            for one in touched:
-                recent[version % RECENT] = one
-                version += 1
-        return RoundChange(state, version, recent, found, number, status, key, expired)
+        is_new = state is not self.state or 0 < number <= self.asked or bool(expired)
+        return RoundChange(state, self.version + is_new, found, number, status, key, expired, last)
 
-    def expiring(self, now: float) -> tuple[int, ...]:
-        """Return the open rounds that are too old, the oldest first."""
-        if not self.open:
+    def require_window(self, expired: tuple[int, ...]) -> None:
+        """Raise a WindowFullError if as many rounds are open as were allowed, without those that expire."""
+        if len(self.open) - len(expired) >= self.max_in_flight:
+            raise WindowFullError(
+                f"{self.max_in_flight} rounds are open, the oldest is {next(iter(self.open))}. Tell, settle or skip "
+                f"some of them, or give this {self.kind} a larger max_in_flight, a smaller expire_after, or a max_age."
+            )
+
+    # --- the age of rounds -----------------------------------------------------------------------------------
+
+    def note_open(self, number: int, found: OpenRound[T]) -> None:
+        """Put an open round into the copy."""
+        if self.max_age is not None and number not in self.open:
+            heappush(self._times, (found.opened, number))
+        self.open[number] = found
+
+    def outnumbered(self) -> tuple[int, ...]:
+        """Return the open rounds that are too old, in rounds, once another round is opened; the oldest first."""
+        if self.expire_after is None:
             return ()
-        oldest = -math.inf if self.expire_after is None else self.asked + 1 - self.expire_after
-        first = -math.inf if self.max_age is None else now - self.max_age
-        return tuple(takewhile(lambda number: number < oldest or self.open[number].opened < first, self.open))
+        found, first = [], self.asked + 1 - self.expire_after
+        for number in self.open:
+            if number >= first:
+                break
+            found.append(number)
+        return tuple(found)
+
+    def is_due(self, now: float) -> bool:
+        """Return whether a round is too old, in seconds."""
+        return self.max_age is not None and len(self.outdated(now)) > 0
+
+    def outdated(self, now: float) -> tuple[int, ...]:
+        """Return the open rounds that are too old in seconds, the oldest first."""
+        times = self._times
+        if self.max_age is None:
+            return ()
+        while times and times[0][1] not in self.open:
+            heappop(times)
+        first = now - self.max_age
+        if not times or times[0][0] >= first:
+            return ()
+        return tuple(sorted(number for number, found in self.open.items() if found.opened < first))
 
     # --- rounds ----------------------------------------------------------------------------------------------
 
-    def repeated(self, key: str | None) -> NoChange[T] | None:
-        """Return the round that was opened with this key, if there is one and it is still known."""
+    def is_forgotten(self, number: int, found: OpenRound[T], now: float) -> bool:
+        """Return whether the key of a round is not remembered any more."""
+        return found.opened < now - self.remember and number not in self.open
+
+    def repeated(self, key: str | None, now: float) -> NoChange[T] | None:
+        """Return the round that was opened with this key, if there is one and it is still remembered."""
         if key is None:
             return None
         if self.database is None:
-            return NoChange(*self.keys[key]) if key in self.keys else None
-        rows = self.database.rounds(sql.READ_KEY, self.name, key)
-        return NoChange(rows[0].number, self.database.decoded(self._round, rows[0])) if rows else None
+            found = NoChange(*self.keys[key]) if key in self.keys else None
+        else:
+            rows = self.database.rounds(sql.READ_KEY, self.name, key)
+            found = NoChange(rows[0].number, self.database.decoded(self._round, rows[0])) if rows else None
+        if found is None or not self.is_forgotten(*found, now):
+            return found
+        if self.database is not None:
+            self.database.write([(sql.DELETE_KEY, (self.name, key, found.number))], 0)
+        return None
 
-    def find(self, given: Any) -> tuple[int, OpenRound[T]]:
+    def find(self, given: Any, now: float) -> tuple[int, OpenRound[T]]:
         """Return the open round of a token, its text, or an object with a token. Raise a TokenError if there is none.
 
         Tokens are whatever has a number and an epoch.
@@ -252,6 +340,8 @@ class RoundsCopy(ABC, Generic[S, T]):
         found = self.open.get(number)
         if found is None or found.epoch != epoch:
             raise self.refusal(number, self._status(number, epoch))
+        if self.max_age is not None and found.opened < now - self.max_age:
+            raise self.refusal(number, self.expired_status)
         return number, found
 
     def _no_token(self, given: Any) -> UnknownTokenError:
@@ -264,14 +354,15 @@ class RoundsCopy(ABC, Generic[S, T]):
         """Return the status of a round that is not open; None if it was never opened here, in this epoch."""
         if number in self.open or not 1 <= number <= self.asked:
             return None
+        if number <= self.asked - self.closed_kept:
+            return EXPIRED
         if self.database is None:
             known, status = (self.history or {}).get(number, (epoch, EXPIRED))
             return status if known == epoch else None
         rows = self.database.rounds(sql.READ_ROUND, self.name, number)
         if not rows:
             return EXPIRED
-        status = dict(unwritten(self.version, self.recent)).get(number, rows[0].status)
-        return status if rows[0].epoch == epoch else None
+        return rows[0].status if rows[0].epoch == epoch else None
 
     def refusal(self, number: int, status: int | None) -> TokenError:
         """Return the error for a round with this status; None if it was never opened here, in this epoch."""
@@ -295,28 +386,30 @@ class RoundsCopy(ABC, Generic[S, T]):
 
     def encode(self) -> bytes:
         """Return the state as bytes."""
-        return self.encode_state(self.state) + self.recent.tobytes()
+        return self.encode_state(self.state)
 
     def restore(self, database: Database, name: str, version: int, asked: int, state: bytes) -> None:
         """Become what the database holds. Raise a ValueError, LookupError, TypeError or ArithmeticError if forged."""
         if not (0 <= version <= LARGEST_COUNT and 0 <= asked <= LARGEST_COUNT):
             raise ValueError("a count is absurd")
         self.database, self.name = database, name
-        data, recent = split_state(state)
-        new = self.decode_state(data, asked)
-        is_near = self.history is None and 0 <= version - self.version <= RECENT and self.asked <= asked
-        rounds = dict(self.open) if is_near else {}
-        for row in database.rounds(sql.READ_ROUNDS, name, self.asked if is_near else 0, asked):
-            rounds[row.number] = self._round(row)
-        changes = list(touched(self.version, version, recent)) if is_near else []
-        for number in {number for number, status in changes if status == OPEN and number in self.open}:
-            rounds |= {row.number: self._round(row) for row in database.rounds(sql.READ_ROUND, name, number)}
-        for number, status in (*changes, *unwritten(version, recent)):
-            if status != OPEN:
-                rounds.pop(number, None)
+        is_near = self.history is None and 0 <= version - self.version <= SPARED and self.asked <= asked
+        new = self.decode_state(state, asked) if not is_near or version != self.version else self.state
+        if is_near:
+            rows = database.rounds(sql.READ_CHANGED, name, self.version) if version != self.version else []
+            rows += database.rounds(sql.READ_NEW, name, self.asked)
+        else:
+            rows = database.rounds(sql.READ_OPEN, name)
+        opened = {row.number: self._round(row) for row in rows if row.status == OPEN}
         if not is_near:
-            self.require_rounds(new, rounds, asked)
-        self.state, self.recent, self.open = new, recent, rounds
+            self.require_rounds(new, opened, asked)
+            self.open, self._times = {}, []
+        for row in rows:
+            if row.status != OPEN:
+                self.open.pop(row.number, None)
+        for number in sorted(opened):
+            self.note_open(number, opened[number])
+        self.state = new
         self.asked, self.version, self.history = asked, version, None  # an old version refuses every write
 
     def _round(self, row: RoundRow) -> OpenRound[T]:
@@ -325,21 +418,3 @@ class RoundsCopy(ABC, Generic[S, T]):
 
 def _is_whole(value: Any) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-
-
-def touched(first: int, version: int, recent: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield the rounds that were touched between two versions, with their status."""
-    return (divmod(recent[place % RECENT], 4) for place in range(first, version))
-
-
-def unwritten(version: int, recent: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield the closed rounds whose rows still say that they are open, with their status."""
-    return (one for one in touched(version - version % WRITE_EVERY, version, recent) if one[1] != OPEN)
-
-
-def split_state(state: bytes) -> tuple[bytes, array[int]]:
-    """Return a stored state and the recent rounds behind it. Raise a ValueError or TypeError if there are none."""
-    recent = array("q", state[-_RECENT_BYTES:])
-    if len(recent) != RECENT:
-        raise ValueError("the recent rounds are missing")
-    return state[:-_RECENT_BYTES], recent

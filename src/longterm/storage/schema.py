@@ -1,9 +1,10 @@
 """The tables of live objects, and every statement that is executed on them, for SQLite and PostgreSQL alike.
 
 An object is a row of `longterm_objects`: its name, kind, specification, version and packed state. Its rounds are rows
-of `longterm_rounds`, and large pieces of its state rows of `longterm_parts`. Ledgers have accounts, holds and groups. A
-change of the state raises the version, and a statement names the version that it starts from. So a statement of a
-replica with an old copy changes no row, and that replica reads again.
+of `longterm_rounds`, the answers that idempotency keys repeat rows of `longterm_keys`, and large pieces of its state
+rows of `longterm_parts`. Ledgers have accounts, holds and groups. A change of the state raises the version, and a
+statement names the version that it starts from. So a statement of a replica with an old copy changes no row, and that
+replica reads again. Every round carries the version that changed it last.
 """
 
 from __future__ import annotations
@@ -22,8 +23,11 @@ TABLES = (
     "CREATE TABLE longterm_objects (name TEXT NOT NULL PRIMARY KEY, kind TEXT NOT NULL, specification TEXT NOT NULL, "
     "version BIGINT NOT NULL, changed DOUBLE PRECISION NOT NULL, state {bytes} NOT NULL)",
     "CREATE TABLE longterm_rounds (object TEXT NOT NULL, number BIGINT NOT NULL, status SMALLINT NOT NULL, "
-    "epoch BIGINT NOT NULL, opened DOUBLE PRECISION NOT NULL, key TEXT, content {bytes} NOT NULL, "
+    "epoch BIGINT NOT NULL, opened DOUBLE PRECISION NOT NULL, changed BIGINT NOT NULL, content {bytes} NOT NULL, "
     "PRIMARY KEY (object, number)){clustered}",
+    "CREATE TABLE longterm_keys (object TEXT NOT NULL, key TEXT NOT NULL, number BIGINT NOT NULL, "
+    "status SMALLINT NOT NULL, epoch BIGINT NOT NULL, opened DOUBLE PRECISION NOT NULL, content {bytes} NOT NULL, "
+    "PRIMARY KEY (object, key)){clustered}",
     "CREATE TABLE longterm_parts (object TEXT NOT NULL, number BIGINT NOT NULL, content {bytes} NOT NULL, "
     "PRIMARY KEY (object, number))",
     "CREATE TABLE longterm_accounts (ledger TEXT NOT NULL, name TEXT NOT NULL, parent TEXT, maximum BIGINT NOT NULL, "
@@ -43,11 +47,12 @@ TABLES = (
     "CREATE INDEX longterm_open_holds ON longterm_holds (ledger, lease, expires) WHERE status = 0",
     "CREATE INDEX longterm_closed_holds ON longterm_holds (ledger, closed) WHERE status <> 0",
     "CREATE INDEX longterm_corrections ON longterm_entries (ledger, key)",
-    "CREATE UNIQUE INDEX longterm_keys ON longterm_rounds (object, key) WHERE key IS NOT NULL",
+    "CREATE INDEX longterm_changes ON longterm_rounds (object, changed)",
+    "CREATE INDEX longterm_key_times ON longterm_keys (object, opened)",
 )
 _ASKED = "COALESCE((SELECT MAX(number) FROM longterm_rounds WHERE object = o.name), 0)"
-OBJECTS = f"SELECT name, kind, version, changed, state, {_ASKED} FROM longterm_objects o ORDER BY name"
-OPEN_ROUNDS = "SELECT number FROM longterm_rounds WHERE object = ? AND status = 0"
+OBJECTS = f"SELECT name, kind, changed, state, {_ASKED} FROM longterm_objects o ORDER BY name"
+COUNT_OPEN = "SELECT COUNT(*) FROM longterm_rounds WHERE object = ? AND status = 0"
 READ_MONEY = "SELECT name, spent, held FROM longterm_accounts WHERE ledger = ? ORDER BY name"
 READ_OBJECT = f"SELECT kind, specification, version, state, {_ASKED} FROM longterm_objects o WHERE name = ?"
 READ_VERSION = f"SELECT version, {_ASKED} FROM longterm_objects o WHERE name = ?"
@@ -56,24 +61,32 @@ INSERT_OBJECT = (
     "ON CONFLICT (name) DO NOTHING"
 )
 UPDATE_OBJECT = "UPDATE longterm_objects SET version = ?, changed = ?, state = ? WHERE name = ? AND version = ?"
-INSERT_ROUND = (
-    "INSERT INTO longterm_rounds (object, number, status, epoch, opened, key, content) "
-    "SELECT name, ?, ?, ?, ?, ?, ? FROM longterm_objects WHERE name = ? AND version = ? "
-    "ON CONFLICT DO NOTHING"
+UPDATE_OBJECT_UP_TO = (
+    f"{UPDATE_OBJECT} AND NOT EXISTS "
+    "(SELECT 1 FROM longterm_rounds WHERE object = longterm_objects.name AND number > ?)"
 )
-UPDATE_ROUND = "UPDATE longterm_rounds SET content = ? WHERE object = ? AND number = ?"
-READ_ROUND = "SELECT number, status, epoch, opened, content FROM longterm_rounds WHERE object = ? AND number = ?"
-READ_KEY = "SELECT number, status, epoch, opened, content FROM longterm_rounds WHERE object = ? AND key = ?"
-READ_ROUNDS = (
-    "SELECT number, status, epoch, opened, content FROM longterm_rounds "
-    "WHERE object = ? AND number > ? AND number <= ? AND status = 0 ORDER BY number"
+_ROW = "number, status, epoch, opened, content"
+_NEW_ROUND = "INSERT INTO longterm_rounds (object, number, status, epoch, opened, changed, content) SELECT"
+INSERT_ROUND = f"{_NEW_ROUND} ?, ?, ?, ?, ?, ?, ? WHERE TRUE"
+OPEN_ROUND = f"{_NEW_ROUND} name, ?, ?, ?, ?, ?, ? FROM longterm_objects WHERE name = ? AND version = ?"
+UPDATE_ROUND = "UPDATE longterm_rounds SET status = ?, changed = ?, content = ? WHERE object = ? AND number = ?"
+READ_ROUND = f"SELECT {_ROW} FROM longterm_rounds WHERE object = ? AND number = ?"
+READ_OPEN = f"SELECT {_ROW} FROM longterm_rounds WHERE object = ? AND status = 0"
+READ_CHANGED = f"SELECT {_ROW} FROM longterm_rounds WHERE object = ? AND changed > ?"
+READ_NEW = f"SELECT {_ROW} FROM longterm_rounds WHERE object = ? AND number > ?"
+DELETE_ROUNDS = "DELETE FROM longterm_rounds WHERE object = ? AND number <= ? AND status <> 0 AND changed <= ?"
+INSERT_KEY = f"INSERT INTO longterm_keys (object, key, {_ROW}) SELECT ?, ?, ?, ?, ?, ?, ? WHERE TRUE"
+READ_KEY = f"SELECT {_ROW} FROM longterm_keys WHERE object = ? AND key = ?"
+DELETE_KEY = "DELETE FROM longterm_keys WHERE object = ? AND key = ? AND number = ?"
+DELETE_KEYS = (
+    "DELETE FROM longterm_keys WHERE object = ? AND opened < ? AND NOT EXISTS (SELECT 1 FROM longterm_rounds r "
+    "WHERE r.object = longterm_keys.object AND r.number = longterm_keys.number AND r.status = 0)"
 )
-DELETE_ROUNDS = "DELETE FROM longterm_rounds WHERE object = ? AND number < ? AND status <> 0"
 READ_PARTS_SINCE = "SELECT number, content FROM longterm_parts WHERE object = ? AND number >= ? ORDER BY number"
 READ_PARTS = "SELECT content FROM longterm_parts WHERE object = ? AND number > ? AND number <= ? ORDER BY number"
 READ_PART = "SELECT number, content FROM longterm_parts WHERE object = ? AND number = ?"
 READ_NEW_PARTS = "SELECT number, content FROM longterm_parts WHERE object = ? AND substr(content, 1, 8) > ?"
-INSERT_PART = "INSERT INTO longterm_parts (object, number, content) VALUES (?, ?, ?)"
+INSERT_PART = "INSERT INTO longterm_parts (object, number, content) SELECT ?, ?, ? WHERE TRUE"
 PUT_PART = f"{INSERT_PART} ON CONFLICT (object, number) DO UPDATE SET content = excluded.content"
 DELETE_PARTS = "DELETE FROM longterm_parts WHERE object = ?"
 DELETE_OLD_PARTS = "DELETE FROM longterm_parts WHERE object = ? AND number > ? AND number <= ?"
@@ -128,7 +141,7 @@ _GROUP = "name, hold, settled, costs, excess, largest"
 READ_GROUPS = f"SELECT {_GROUP} FROM longterm_groups WHERE object = ? ORDER BY name"
 READ_GROUP = f"SELECT {_GROUP} FROM longterm_groups WHERE object = ? AND name = ?"
 PUT_GROUP = (
-    f"INSERT INTO longterm_groups ({_GROUP}, object) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (object, name) "
+    f"INSERT INTO longterm_groups ({_GROUP}, object) SELECT ?, ?, ?, ?, ?, ?, ? WHERE TRUE ON CONFLICT (object, name) "
     "DO UPDATE SET hold = excluded.hold, settled = excluded.settled, costs = excluded.costs, excess = excluded.excess, "
     "largest = excluded.largest"
 )
@@ -148,13 +161,14 @@ RENAME_HOLDS = "UPDATE longterm_holds SET key = ? || substr(key, ?) WHERE substr
 LOCK_OBJECT = "SELECT version FROM longterm_objects WHERE name = ? FOR UPDATE"
 
 
-def close_rounds(name: str, status: int, numbers: Sequence[int]) -> list[Statement]:
-    """Return the statements that close these rounds. Only those with a key keep their content."""
+def close_rounds(name: str, status: int, version: int, numbers: Sequence[int]) -> list[Statement]:
+    """Return the statements that close these rounds."""
     written: list[Statement] = []
     for start in range(0, len(numbers), 500):
         some = numbers[start : start + 500]
-        changed = "status = ?, content = CASE WHEN key IS NULL THEN ? ELSE content END"
         places = ", ".join("?" * len(some))
-        sql = f"UPDATE longterm_rounds SET {changed} WHERE object = ? AND number IN ({places})"
-        written.append((sql, (status, b"", name, *some)))
+        sql = (
+            f"UPDATE longterm_rounds SET status = ?, changed = ?, content = ? WHERE object = ? AND number IN ({places})"
+        )
+        written.append((sql, (status, version, b"", name, *some)))
     return written

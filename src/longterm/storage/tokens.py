@@ -8,7 +8,7 @@ that of the stored round is unknown.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from longterm._base.arrays import Array
 from longterm.errors import InputError, UnknownTokenError
@@ -72,8 +72,19 @@ class Token(NamedTuple):
         return hash((self.number, self.epoch))
 
 
+def is_storable(text: Any) -> bool:
+    """Return whether a value is a text that every database can store: without NUL and surrogates."""
+    if not isinstance(text, str) or "\0" in text:
+        return False
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def require_key(key: str | None) -> str | None:
     """Return an idempotency key, or raise an InputError."""
-    if key is not None and (not isinstance(key, str) or not 0 < len(key) <= LONGEST_KEY or "\0" in key):
+    if key is not None and not (is_storable(key) and 0 < len(key) <= LONGEST_KEY):
         raise InputError("key", f"{key!r:.60} is not a key", f"Give a text of 1 to {LONGEST_KEY} characters")
     return key

@@ -26,6 +26,7 @@ from longterm.money import (
     ThompsonSampling,
 )
 from longterm.money.choosing import chooser_copy
+from longterm.storage import rounds
 from longterm.storage.database import Database
 from longterm.storage.packing import pack, unpack
 from timer_signals import Alarm
@@ -143,7 +144,7 @@ def test_a_key_is_answered_once(tmp_path):
 def test_a_damaged_choice_with_a_key_is_refused(tmp_path):
     with opened(tmp_path, rules()["thompson"]) as chooser:
         chooser.settle(chooser.act([1.0, 0.0], costs=[0.0, 0.2, 0.5], key="a"), reward=0.5)
-        chooser._replica.database.write([("UPDATE longterm_rounds SET content = ?", (b"",))], 1)
+        chooser._replica.database.write([("UPDATE longterm_keys SET content = ?", (b"",))], 1)
         with pytest.raises(DatabaseError, match="corrupted"):
             chooser.act([1.0, 0.0], costs=[0.0, 0.2, 0.5], key="a")
         assert chooser.act([1.0, 0.0], costs=[0.0, 0.2, 0.5]).number == 2
@@ -288,13 +289,14 @@ def test_a_forked_copy_never_spends_a_second_budget(tmp_path, stored):
 
 def test_old_closed_choices_are_deleted(tmp_path, monkeypatch):
     monkeypatch.setattr(chooser_copy.ChooserCopy, "closed_kept", 20)
+    monkeypatch.setattr(rounds, "SPARED", 64)
     rule = rules()["exp3"]
     with opened(tmp_path, rule) as chooser:
         for _ in range(120):
             chooser.settle(chooser.act(costs=[0.1, 0.1, 0.1]), reward=0.5)
         (rows,) = chooser._replica.database.read("SELECT COUNT(*) FROM longterm_rounds")[0]
         (parts,) = chooser._replica.database.read("SELECT COUNT(*) FROM longterm_parts")[0]
-    assert rows <= 20 + chooser_copy.LESSONS_KEPT + 1
+    assert rows <= 64 + rounds.PRUNE_EVERY
     assert parts <= chooser_copy.LESSONS_KEPT + 1
 
 
@@ -341,7 +343,7 @@ def test_open_choices_are_bounded_and_old_ones_expire():
     full = Chooser(rule, max_in_flight=3)
     for _ in range(3):
         full.act([1.0, 0.0], costs=[0.0, 0.2, 0.5])
-    with pytest.raises(WindowFullError, match="3 choices are open, the oldest is 1"):
+    with pytest.raises(WindowFullError, match="3 rounds are open, the oldest is 1"):
         full.act([1.0, 0.0], costs=[0.0, 0.2, 0.5])
     ageing = Chooser(rule, expire_after=2, max_in_flight=3)
     for _ in range(10):

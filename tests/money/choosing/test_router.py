@@ -201,7 +201,7 @@ def test_processes_learn_of_a_new_model_one_by_one(tmp_path):
     assert "new" not in models
     two.teach([0.5], {"small": 0.5}, {"small": 1e-4})
     two.settle(str(one.route([0.5], models=["new"])), 0.9, 2e-4)
-    assert two.report().models == ("small", "large", "model 2")
+    assert two.report().models == ("small", "large", "new")
     two.add_model("new", 2e-4)
     two.add_model("newer", 3e-4)
     one.add_model("newer", 3e-4)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +13,8 @@ from longterm.errors import InputError, NonFiniteError
 from longterm.money.budgets import LARGEST_NUMBER
 from longterm.money.choosing.primal_dual import PrimalDual
 from longterm.money.choosing.primals import ActionOutcomes, OpenChoice
-from longterm.storage.tokens import Token
+from longterm.storage.replica import LONGEST_NAME
+from longterm.storage.tokens import Token, is_storable
 
 SMALL = 64
 """Arrays up to this size are checked by Python, which is faster there."""
@@ -53,9 +55,11 @@ class Choice:
 def require_numbers(name: str, value: ArrayLike, round: int | None) -> FloatArray:
     """Return finite numbers of at most `LARGEST_NUMBER`, or raise an error that names the argument."""
     try:
-        array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(name, f"{value!r} is not made of numbers", "Give real numbers", round=round) from None
+        array = np.asarray(None if np.ma.is_masked(value) else value, dtype=np.float64)
+        if value is None or isinstance(value, (str, bytes)):
+            raise TypeError
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(name, f"{value!r:.60} is not made of numbers", "Give real numbers", round=round) from None
     # Python adds a few numbers faster than NumPy. False for NaN.
     is_small = array.size <= SMALL and sum(map(abs, array.ravel().tolist())) <= LARGEST_NUMBER
     if is_small or np.abs(array).max(initial=0.0) <= LARGEST_NUMBER:
@@ -103,6 +107,19 @@ def require_labels(value: ArrayLike, actions: int) -> tuple[NDArray[np.bool_], F
     if not seen.any():
         raise InputError("rewards", "are all missing", "Give the reward of at least one action")
     return seen, require_rewards(np.where(seen, given, 0.0), actions, None)
+
+
+def require_action_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of actions: different texts that every database can store."""
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise InputError("names", f"{names!r:.60} is not a list", "Give a list of names")
+    found = tuple(names)
+    for name in found:
+        if not is_storable(name) or not 0 < len(name) <= LONGEST_NAME:
+            raise InputError("names", f"{name!r:.60} is not a name", f"Give texts of 1 to {LONGEST_NAME} characters")
+    if len(set(found)) < len(found):
+        raise InputError("names", "are not all different", "Give each action a name of its own")
+    return found
 
 
 def require_allowed(value: ArrayLike | None, actions: int, round: int) -> NDArray[np.bool_] | None:
@@ -155,5 +172,5 @@ def require_outcomes(
     if reward is None:
         return None
     seen, gained = np.zeros(K, dtype=np.bool_), np.zeros(K)
-    seen[opened.action], gained[opened.action] = True, require_rewards([reward], 1, number)[0]
+    seen[opened.action], gained[opened.action] = True, require_rewards(reward, 1, number)[0]
     return ActionOutcomes(seen, gained, known)

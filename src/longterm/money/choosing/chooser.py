@@ -26,11 +26,11 @@ from longterm.errors import (
     BrokenBoundWarning,
     HorizonWarning,
     InputError,
-    WindowFullError,
     warn_caller,
 )
 from longterm.money.choosing.choice import (
     Choice,
+    require_action_names,
     require_allowed,
     require_costs,
     require_labels,
@@ -44,11 +44,11 @@ from longterm.money.choosing.primals import ActionOutcomes, OpenChoice
 from longterm.money.holds import ExcessHold
 from longterm.money.ledger.ledger import require_holds
 from longterm.money.ledger.spending import SharedAccount, Spending
-from longterm.storage.clock import SYSTEM, Clock
+from longterm.storage.clock import DAY, SYSTEM, Clock
 from longterm.storage.database import Durability
 from longterm.storage.replica import LONGEST_NAME, Metrics, Replica, Stored
-from longterm.storage.rounds import NoChange, OpenRound
-from longterm.storage.tokens import Token, require_key
+from longterm.storage.rounds import NOTHING, NoChange, Window
+from longterm.storage.tokens import Token, is_storable, require_key
 
 
 class Chooser(Stored[ChooserCopy]):
@@ -67,7 +67,9 @@ class Chooser(Stored[ChooserCopy]):
     expire_after : int, optional
         The age, in requests since, at which an open choice is skipped.
     max_age : float, optional
-        The age in seconds at which an open choice is skipped.
+        The age in seconds at which an open choice is skipped, by whichever call comes next.
+    remember : float
+        The seconds for which an idempotency key is remembered; at least while its choice is open.
     holds : "worst" or ExcessHold
         "worst" holds the bound of an open choice back. `ExcessHold(share=0.02)` holds back an estimate by action and
         group, for one cap that counts whole costs.
@@ -111,6 +113,7 @@ class Chooser(Stored[ChooserCopy]):
         max_in_flight: int = 100_000,
         expire_after: int | None = None,
         max_age: float | None = None,
+        remember: float = DAY,
         holds: Literal["worst"] | ExcessHold = "worst",
         account: Spending | None = None,
         clock: Clock = SYSTEM,
@@ -118,12 +121,13 @@ class Chooser(Stored[ChooserCopy]):
         calibrated = require_holds(holds)
         if calibrated is not None or account is not None:
             _require_one_cap(rule)
-        copy = ChooserCopy(rule, seed, max_in_flight, expire_after, max_age, calibrated)
+        copy = ChooserCopy(rule, seed, Window.of(max_in_flight, expire_after, max_age, remember), calibrated)
         self._spending = account
         # The number of actions is part of the state, not of the definition, if it can change.
         is_open = rule.is_extendable and getattr(rule.primal, "prior", None) is None
         definition = {"rule": rule.with_actions(1) if is_open else rule, "holds": holds}
         self._replica = Replica(copy, definition, may_fork=False, clock=clock)
+        self._replica.expire = self._expiring
         self._warned_of_horizon = False
 
     @property
@@ -143,6 +147,7 @@ class Chooser(Stored[ChooserCopy]):
         max_in_flight: int = 100_000,
         expire_after: int | None = None,
         max_age: float | None = None,
+        remember: float = DAY,
         holds: Literal["worst"] | ExcessHold = "worst",
         account: SharedAccount | None = None,
         names: Sequence[str] = (),
@@ -165,7 +170,7 @@ class Chooser(Stored[ChooserCopy]):
             always that of the machine.
         seed : int
             For the draws of a chooser that is created.
-        max_in_flight, expire_after, max_age, holds
+        max_in_flight, expire_after, max_age, remember, holds
             As for a new chooser; give the same in every process.
         account : SharedAccount, optional
             An account of a ledger in the same database. Every act holds money there, in the same transaction, and an
@@ -189,6 +194,7 @@ class Chooser(Stored[ChooserCopy]):
             "max_in_flight": max_in_flight,
             "expire_after": expire_after,
             "max_age": max_age,
+            "remember": remember,
             "clock": clock,
         }
         chooser = cls(rule, seed=seed, holds=holds, account=account, **limits)
@@ -198,7 +204,7 @@ class Chooser(Stored[ChooserCopy]):
             chooser._spending = account.attach(database, name)
             chooser._replica.changes_others = True
         try:
-            chooser._replica.transact(chooser._naming, tuple(names), rule.actions)
+            chooser._replica.transact(chooser._naming, require_action_names(names), rule.actions)
         except InputError:
             chooser.close()
             raise
@@ -242,11 +248,12 @@ class Chooser(Stored[ChooserCopy]):
         allowed : array of bool, shape (K,), optional
             The actions that suit this request; by default all.
         key : str, optional
-            An idempotency key: a request with the key of one of the last 1,000 requests returns the answer of that one.
+            An idempotency key: a request with the key of another one returns its answer, for as long as `remember`
+            says.
         group : str
             The group of the request, for calibrated holds: a customer or a kind of task.
         """
-        if not isinstance(group, str) or len(group) > LONGEST_NAME:
+        if not is_storable(group) or len(group) > LONGEST_NAME:
             raise InputError("group", f"{group!r:.60} is not a group", "Give a short text")
         change = self._replica.transact(self._acting, context, costs, bounds, allowed, require_key(key), group)
         return self._choice(change.round.content)
@@ -262,7 +269,8 @@ class Chooser(Stored[ChooserCopy]):
     ) -> Change | NoChange[OpenChoice]:
         replica, copy = self._replica, self._replica.copy
         rule = copy.rule
-        known = copy.repeated(key)
+        now = replica.now()
+        known = copy.repeated(key, now)
         if known is not None:
             return known
         number = copy.asked + 1
@@ -275,13 +283,8 @@ class Chooser(Stored[ChooserCopy]):
         mask = require_allowed(allowed, rule.actions, number)
         if rule.horizon is not None and number > rule.horizon:
             self._warn_of_horizon()
-        now = replica.now()
-        expired = copy.expiring(now)
-        if len(copy.open) - len(expired) >= copy.max_in_flight:
-            raise WindowFullError(
-                f"{copy.max_in_flight} choices are open, the oldest is {next(iter(copy.open))}. Settle or skip some, "
-                "or make the chooser with a larger max_in_flight, or with expire_after."
-            )
+        expired = copy.outnumbered()
+        copy.require_window(expired)
         if copy.holds is None and self._spending is None:
             return copy.act(x, announced, most, mask, expired, replica.epoch, now, key)
         largest = self.rule.largest_costs(announced, most)
@@ -296,6 +299,14 @@ class Chooser(Stored[ChooserCopy]):
             i = copy.cap
             self._spending.hold(_text(choice), choice.bound[i], float(largest[choice.action, i]))
         return change
+
+    def _expiring(self, now: float) -> Change:
+        """Return the change of giving up the choices that are too old."""
+        copy = self._replica.copy
+        expired = copy.outdated(now)
+        for number in expired:
+            self._pay(self._spending, copy.choice(number), copy.choice(number).bound)
+        return copy.expiring(expired)
 
     def _paid_for(
         self, spending: Spending, held: FloatArray, largest: FloatArray, allowed: NDArray[np.bool_] | None
@@ -413,8 +424,8 @@ class Chooser(Stored[ChooserCopy]):
 
         Linear primals expect a new action to be like the others. Requests after this call need one more cost.
         """
-        self._replica.transact(self._adding, action)
-        return self.rule.actions - 1 if action is None else action
+        change = self._replica.transact(self._adding, action)
+        return change.state.counts.actions - 1 if action is None else action
 
     def name_actions(self, names: Sequence[str]) -> None:
         """Name the first actions, and add those that do not exist yet.
@@ -422,7 +433,13 @@ class Chooser(Stored[ChooserCopy]):
         A stored chooser keeps the names. Where they differ from the given ones an InputError is raised, so that an
         action is not taken for another one after a restart.
         """
-        self._replica.transact(self._naming, tuple(names))
+        self._replica.transact(self._naming, require_action_names(names))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the first actions, as they are stored."""
+        found: tuple[str, ...] = self._replica.look(lambda: self._replica.copy.state.names)
+        return found
 
     def _naming(self, names: tuple[str, ...], count: int = 0) -> Change | NoChange[None]:
         copy = self._replica.copy
@@ -433,7 +450,7 @@ class Chooser(Stored[ChooserCopy]):
                 raise InputError("names", what, f"Name the stored ones in their order, {list(stored)}, new ones last")
         more = max(len(names), count) - copy.rule.actions
         if more <= 0 and len(names) <= len(stored):
-            return NoChange(0, OpenRound(None, 0, 0.0))
+            return NOTHING
         if more > 0:
             self._require_room(more)
         return copy.add_actions(max(more, 0), max(stored, names, key=len))
@@ -502,7 +519,7 @@ class Chooser(Stored[ChooserCopy]):
     def pending(self) -> Mapping[int, Choice]:
         """The open choices by number, oldest first."""
         copy = self._replica.copy
-        found: list[OpenChoice] = self._replica.look(lambda: [copy.choice(number) for number in copy.open])
+        found: list[OpenChoice] = self._replica.look(lambda: [found.content for found in copy.open.values()])
         return MappingProxyType({opened.round: self._choice(opened) for opened in found})
 
     @property
@@ -537,7 +554,8 @@ class Chooser(Stored[ChooserCopy]):
 
     def find(self, choice: Choice | str) -> Choice:
         """Return the open choice that a text names, or raise a TokenError that says why there is none."""
-        return self._choice(self._replica.look(self._find, choice))
+        _, found = self._replica.look(lambda: self._replica.copy.find(choice, self._replica.now()))
+        return self._choice(found.content)
 
     # --- helpers ----------------------------------------------------------------------------------------------
 
@@ -571,7 +589,7 @@ class Chooser(Stored[ChooserCopy]):
 
     def _find(self, choice: Choice | str) -> OpenChoice:
         """Return the open choice that is meant, or raise a TokenError that says why there is none."""
-        number, _ = self._replica.copy.find(choice)
+        number, _ = self._replica.copy.find(choice, self._replica.now())
         return self._replica.copy.choice(number)
 
 

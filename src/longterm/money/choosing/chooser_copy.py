@@ -33,7 +33,7 @@ from longterm.storage.packing import (
     unpack,
     unpack_checked,
 )
-from longterm.storage.rounds import DONE, SKIPPED, OpenRound, RoundChange, RoundsCopy
+from longterm.storage.rounds import DONE, SKIPPED, OpenRound, RoundChange, RoundsCopy, Window
 from longterm.storage.schema import Statement
 
 REFUSED = 3
@@ -107,13 +107,10 @@ class ChooserCopy(RoundsCopy[ChooserState, OpenChoice]):
         self,
         rule: PrimalDual,
         seed: int,
-        max_in_flight: int,
-        expire_after: int | None,
-        max_age: float | None,
+        window: Window,
         holds: ExcessHold | None = None,
     ) -> None:
         self.seed = validate.seed("seed", seed)
-        self.max_in_flight = validate.count("max_in_flight", max_in_flight)
         self.holds = holds
         self._rng = np.random.default_rng(self.seed)
         generator = _encode_generator(self._rng)
@@ -122,8 +119,7 @@ class ChooserCopy(RoundsCopy[ChooserState, OpenChoice]):
         self._use(rule)
         super().__init__(
             ChooserState(self._start, generator, ChoiceCounts(actions=rule.actions), {}),
-            None if expire_after is None else validate.count("expire_after", expire_after),
-            None if max_age is None else validate.positive_scalar("max_age", max_age),
+            window,
         )
         others = {"counts": np.zeros(len(ChoiceCounts._fields), np.int64)}
         self._packer = StatePacker(_small(self.state), {"counters": ChoiceCounts._fields}, others)
@@ -186,6 +182,13 @@ class ChooserCopy(RoundsCopy[ChooserState, OpenChoice]):
         drawn = self._drawn = _encode_generator(self._rng)
         after = ChooserState(state, drawn, counts, holds, names)
         return self.opening(after, choice, epoch, key, expired, now=now, status=status)
+
+    def expiring(self, expired: tuple[int, ...]) -> Change:
+        """Return the change of giving up open choices that are too old in seconds."""
+        state = self.state.rule
+        for number in expired:
+            state = self._state_without(state, self.choice(number))
+        return self.expiry(self.state._replace(rule=state) if expired else self.state, expired)
 
     def settle(self, number: int, paid: FloatArray | None, outcomes: ActionOutcomes | None) -> Change:
         """Return the change of reporting a cost, outcomes, or both, of an open choice; each of them is new."""

@@ -72,7 +72,7 @@ def decode_choice(rule: PrimalDual, content: bytes, *, refused: bool = False) ->
         raise ValueError("a choice was not allowed")
     if min(part.min() for part in (probabilities, bound, paid, rewards)) < 0:
         raise ValueError("a choice has a negative probability, bound, cost or reward")
-    choice = OpenChoice(
+    return OpenChoice(
         number,
         context,
         prices,
@@ -88,6 +88,3 @@ def decode_choice(rule: PrimalDual, content: bytes, *, refused: bool = False) ->
         epoch,
         group,
     )
-    for _ in range(rule.actions - K):
-        choice = choice.extended()
-    return choice

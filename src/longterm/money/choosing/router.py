@@ -245,7 +245,7 @@ class Router:
         choice = self._allowing_unknown_models(act)
         if choice.action is None:
             raise InputError("models", "none is affordable or in use", "Allow another one")
-        return Route(self.names[choice.action], choice)
+        return Route(self._name(choice.action), choice)
 
     def settle(self, route: Route | str, reward: float | None = None, cost: float | None = None) -> None:
         """Report the reward in [0, 1], the cost in dollars, or both.
@@ -383,8 +383,11 @@ class Router:
         return route.choice if isinstance(route, Route) else self.chooser.find(route)
 
     def _name(self, action: int) -> str:
-        """Return the name of a model, or its index if only other processes know it."""
-        return self.names[action] if action < len(self.names) else f"model {action}"
+        """Return the name of a model, which only other processes may know; its index if it was stored without one."""
+        if action < len(self.names):
+            return self.names[action]
+        stored = self.chooser.names
+        return stored[action] if action < len(stored) else f"model {action}"
 
     def _allowing_unknown_models(self, call: Callable[[int], T]) -> T:
         """Return call(n) for n models that only other processes know; again if one was added in between."""

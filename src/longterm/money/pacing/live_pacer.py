@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Self
 
 import numpy as np
 
+from longterm._base import validate
 from longterm._base.display import ReprMixin
 from longterm._base.states import state_leaves
 from longterm.errors import InputError
 from longterm.money.ledger.spending import SharedAccount, Spending
 from longterm.money.pacing.base import Outcome, Pacer
-from longterm.storage.clock import SYSTEM, Clock
+from longterm.storage.clock import DAY, SYSTEM, Clock
 from longterm.storage.database import Durability, RoundRow
 from longterm.storage.packing import StatePacker, raw_bytes, require_sound, restored_state, unpack_checked
 from longterm.storage.replica import Metrics, Replica, Stored
-from longterm.storage.rounds import DONE, SKIPPED, NoChange, OpenRound, RoundChange, RoundsCopy
+from longterm.storage.rounds import DONE, SKIPPED, NoChange, OpenRound, RoundChange, RoundsCopy, Window
 from longterm.storage.tokens import Token, require_key
 
 
@@ -50,8 +52,8 @@ class PacerCopy(RoundsCopy[Any, tuple[float, float]]):
     kind = "live pacer"
     remedy = "Give what bid() returned, or its text"
 
-    def __init__(self, pacer: Pacer[Any]) -> None:
-        super().__init__(pacer.init())
+    def __init__(self, pacer: Pacer[Any], window: Window) -> None:
+        super().__init__(pacer.init(), window)
         self._pacer, self._start = pacer, self.state
         if any(np.ndim(leaf) for leaf in state_leaves(self.state.spent).values()):
             raise InputError("pacer", "is a batch", "Give a pacer of one campaign, or open one for each")
@@ -60,7 +62,11 @@ class PacerCopy(RoundsCopy[Any, tuple[float, float]]):
     @property
     def held(self) -> float:
         """The sum of the open bids."""
-        return math.fsum(found.content[0] for found in self.open.values())
+        return self.held_without(())
+
+    def held_without(self, expired: Collection[int]) -> float:
+        """Return the sum of the open bids but those that have expired."""
+        return math.fsum(found.content[0] for number, found in self.open.items() if number not in expired)
 
     def encode_state(self, state: Any) -> bytes:
         return self._packer.encode(state, b"")
@@ -101,6 +107,14 @@ class LivePacer(Stored[PacerCopy]):
         The rule, for one campaign.
     account : LeasedAccount, optional
         An account of a ledger from which the money is leased as well.
+    max_in_flight : int
+        The largest number of open bids; `bid` raises a WindowFullError when it is reached.
+    expire_after : int, optional
+        The age, in requests since, at which an open bid expires: its money is free again.
+    max_age : float, optional
+        The age in seconds at which it expires, by whichever call comes next.
+    remember : float
+        The seconds for which an idempotency key is remembered; at least while its bid is open.
     clock : Clock
         The time; tests give their own.
 
@@ -118,10 +132,22 @@ class LivePacer(Stored[PacerCopy]):
     (3.0, 0.0)
     """
 
-    def __init__(self, pacer: Pacer[Any], *, account: Spending | None = None, clock: Clock = SYSTEM) -> None:
+    def __init__(
+        self,
+        pacer: Pacer[Any],
+        *,
+        account: Spending | None = None,
+        max_in_flight: int = 100_000,
+        expire_after: int | None = None,
+        max_age: float | None = None,
+        remember: float = DAY,
+        clock: Clock = SYSTEM,
+    ) -> None:
         self.pacer = pacer
         self._spending = account
-        self._replica = Replica(PacerCopy(pacer), {"pacer": pacer}, may_fork=False, clock=clock)
+        copy = PacerCopy(pacer, Window.of(max_in_flight, expire_after, max_age, remember))
+        self._replica = Replica(copy, {"pacer": pacer}, may_fork=False, clock=clock)
+        self._replica.expire = self._expiring
 
     @classmethod
     def open(
@@ -132,6 +158,10 @@ class LivePacer(Stored[PacerCopy]):
         name: str = "pacer",
         durability: Durability = "commit",
         account: SharedAccount | None = None,
+        max_in_flight: int = 100_000,
+        expire_after: int | None = None,
+        max_age: float | None = None,
+        remember: float = DAY,
         clock: Clock = SYSTEM,
     ) -> Self:
         """Return the pacer with this name in a database, or create it there.
@@ -149,15 +179,23 @@ class LivePacer(Stored[PacerCopy]):
         account : SharedAccount, optional
             An account of a ledger in the same database. A bid is at most what the account has left, and is held there
             in the same transaction. Objects that name one account share its limit.
-        clock : Clock
-            The time; tests give their own.
+        max_in_flight, expire_after, max_age, remember, clock
+            As for a new pacer; give the same in every process.
 
         Raises
         ------
         DatabaseError
             If the database cannot be used, or holds another object with this name.
         """
-        live = cls(pacer, account=account, clock=clock)
+        live = cls(
+            pacer,
+            account=account,
+            max_in_flight=max_in_flight,
+            expire_after=expire_after,
+            max_age=max_age,
+            remember=remember,
+            clock=clock,
+        )
         live._replica.attach(url, name, durability)
         database = live._replica.database
         if account is not None and database is not None:
@@ -176,7 +214,7 @@ class LivePacer(Stored[PacerCopy]):
         value : float
             The value of the request.
         key : str, optional
-            An idempotency key: a request with the key of one of the last 10,000 requests returns the bid of that one.
+            An idempotency key: a request with the key of another one returns its bid, for as long as `remember` says.
         """
         change = self._replica.transact(self._bidding, value, require_key(key))
         amount, worth = change.round.content
@@ -185,17 +223,30 @@ class LivePacer(Stored[PacerCopy]):
     def _bidding(
         self, value: float, key: str | None
     ) -> RoundChange[Any, tuple[float, float]] | NoChange[tuple[float, float]]:
-        replica, copy = self._replica, self._replica.copy
-        known = copy.repeated(key)
+        replica, copy, now = self._replica, self._replica.copy, self._replica.now()
+        known = copy.repeated(key, now)
         if known is not None:
             return known
-        amount = float(self.pacer.act(copy.state, value, hold=copy.held))
+        expired = copy.outnumbered()
+        copy.require_window(expired)
+        worth = validate.non_negative_scalar("value", value)
+        amount = float(self.pacer.act(copy.state, worth, hold=copy.held_without(expired)))
+        for number in expired:
+            self._pay(number, copy.open[number].epoch, 0.0)
         if self._spending is not None:
             amount = max(min(amount, *self._spending.room(amount)), 0.0)
-        change = copy.opening(copy.state, (amount, float(value)), replica.epoch, key, now=replica.now())
+        change = copy.opening(copy.state, (amount, worth), replica.epoch, key, expired, now=now)
         if self._spending is not None:
             self._spending.hold(str(Token(change.number, None, replica.epoch)), amount, amount)
         return change
+
+    def _expiring(self, now: float) -> RoundChange[Any, tuple[float, float]]:
+        """Return the change that closes the bids which are too old."""
+        copy = self._replica.copy
+        expired = copy.outdated(now)
+        for number in expired:
+            self._pay(number, copy.open[number].epoch, 0.0)
+        return copy.expiry(copy.state, expired)
 
     def settle(
         self, bid: LiveBid | Token | str, paid: float, *, price: float | None = None, won: bool | None = None
@@ -226,10 +277,12 @@ class LivePacer(Stored[PacerCopy]):
         self, bid: LiveBid | Token | str, paid: float, price: float | None, won: bool | None
     ) -> RoundChange[Any, tuple[float, float]]:
         copy = self._replica.copy
-        number, found = copy.find(bid)
+        number, found = copy.find(bid, self._replica.now())
         amount, value = found.content
-        self._pay(number, found.epoch, paid)
+        paid = validate.non_negative_scalar("paid", paid)
+        price = None if price is None else validate.non_negative_scalar("price", price)
         state = self.pacer.settle(copy.state, Outcome(paid, value, price, amount, won))
+        self._pay(number, found.epoch, paid)
         return copy.closing(number, state, DONE)
 
     def skip(self, bid: LiveBid | Token | str) -> None:
@@ -238,13 +291,13 @@ class LivePacer(Stored[PacerCopy]):
 
     def _skipping(self, bid: LiveBid | Token | str) -> RoundChange[Any, tuple[float, float]]:
         copy = self._replica.copy
-        number, found = copy.find(bid)
+        number, found = copy.find(bid, self._replica.now())
         self._pay(number, found.epoch, 0.0)
         return copy.closing(number, copy.state, SKIPPED)
 
     def _pay(self, number: int, epoch: int, paid: float) -> None:
-        """Settle a bid in the account. The rule refuses payments that are not finite numbers of at least 0."""
-        if self._spending is not None and 0 <= paid < math.inf:
+        """Settle a bid in the account."""
+        if self._spending is not None:
             self._spending.settle(str(Token(number, None, epoch)), paid)
 
     @property

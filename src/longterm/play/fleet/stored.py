@@ -65,6 +65,10 @@ class FleetCopy:
     def _block(self, block: int) -> dict[str, Array]:
         return self._rows.read_block(_rows_of(block))
 
+    def is_due(self, now: float) -> bool:
+        """Return False: no round of a fleet is ever open."""
+        return False
+
     def encode(self) -> bytes:
         """Return no bytes: a new fleet has the state of its learner."""
         return b""

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from longterm._base.arrays import Array
-from longterm.errors import ExpiredTokenError, NonFiniteError, TokenError, UnknownTokenError, WindowFullError
+from longterm.errors import ExpiredTokenError, NonFiniteError, TokenError, UnknownTokenError
 from longterm.learners.interface.feedback import Feedback
 from longterm.learners.interface.learner import Learner
 from longterm.play.engines.sums import Sums
@@ -27,7 +27,7 @@ from longterm.storage.packing import (
     restored_state,
     unpack_checked,
 )
-from longterm.storage.rounds import DONE, EXPIRED, SKIPPED, OpenRound, RoundChange, RoundsCopy
+from longterm.storage.rounds import DONE, EXPIRED, SKIPPED, OpenRound, RoundChange, RoundsCopy, Window
 from longterm.storage.tokens import REMEDY, Token
 
 _SUMS = 5
@@ -68,22 +68,21 @@ class LearnerCopy(RoundsCopy[Progress, Array]):
     ----------
     learner : Learner
         The rule.
-    max_in_flight, expire_after : int
-        The largest number of open rounds, and the age in rounds at which they expire.
-    max_age : float or None
-        The age in seconds at which they expire.
+    window : Window
+        The limits of open rounds.
     """
 
     kind = "live learner"
     remedy = REMEDY
 
-    def __init__(self, learner: Learner[Any], max_in_flight: int, expire_after: int, max_age: float | None) -> None:
+    def __init__(self, learner: Learner[Any], window: Window) -> None:
         self._learner = learner
-        self.max_in_flight, self.closed_kept = max_in_flight, expire_after + 1
+        if window.expire_after is not None:
+            self.closed_kept = window.expire_after + 1
         self._start = learner.init()
         self._x = learner.ask(self._start)
         sums = Sums.zero(self._x.shape[:-1], 0)
-        super().__init__(Progress(self._start, sums, Counters()), expire_after, max_age)
+        super().__init__(Progress(self._start, sums, Counters()), window)
         others = {"sums": np.array(sums[:_SUMS]), "counters": np.array(Counters(), dtype=np.int64)}
         self._packer = StatePacker(self._start, {"counters": Counters._fields}, others)
 
@@ -91,20 +90,23 @@ class LearnerCopy(RoundsCopy[Progress, Array]):
 
     def asking(self, epoch: int, now: float, key: str | None) -> Change:
         """Return the change that opens a round with the learner's present decision."""
-        progress = self.state
-        expired = self.expiring(now)
-        if len(self.open) - len(expired) >= self.max_in_flight:
-            raise WindowFullError(
-                f"{self.max_in_flight} rounds are in flight, the oldest is {next(iter(self.open))}. Tell or skip "
-                "some of them, or make the learner with a larger max_in_flight; with expire_after < max_in_flight "
-                "it is never full."
-            )
-        if expired:
-            counters = progress.counters
-            progress = progress._replace(counters=counters._replace(expired=counters.expired + len(expired)))
+        expired = self.outnumbered()
+        self.require_window(expired)
+        progress = self._without(expired)
         x = np.array(self._learner.ask(progress.state))
         x.setflags(write=False)
         return self.opening(progress, x, epoch, key, expired, now=now)
+
+    def expiring(self, now: float) -> Change:
+        """Return the change that closes the rounds that are too old in seconds."""
+        expired = self.outdated(now)
+        return self.expiry(self._without(expired), expired)
+
+    def _without(self, expired: tuple[int, ...]) -> Progress:
+        """Return the state after these rounds have expired."""
+        counters = self.state.counters
+        more = counters.expired + len(expired)
+        return self.state._replace(counters=counters._replace(expired=more)) if expired else self.state
 
     def telling(self, number: int, feedback: Feedback) -> Change:
         """Return the change that closes an open round with an update. Raise a NonFiniteError if it overflows."""
@@ -119,7 +121,8 @@ class LearnerCopy(RoundsCopy[Progress, Array]):
         told, skipped, expired, losses_told, largest_delay = counters
         losses_told, largest_delay = losses_told + (loss is not None), max(self.asked - number, largest_delay)
         counters = Counters(told + 1, skipped, expired, losses_told, largest_delay)
-        return self.closing(number, Progress(state, self._sums_with(number, feedback.constraint, loss), counters), DONE)
+        after = Progress(state, self._sums_with(number, feedback.constraint, loss), counters)
+        return self.closing(number, after, DONE, last=number + largest_delay)
 
     def _sums_with(self, number: int, constraint: Array, loss: Array | None) -> Sums:
         """Return the sums with one more round. Numbers of a single learner are floats, which add faster."""
@@ -143,9 +146,9 @@ class LearnerCopy(RoundsCopy[Progress, Array]):
 
     # --- tokens ----------------------------------------------------------------------------------------------
 
-    def find(self, given: Any) -> tuple[int, OpenRound[Array]]:
+    def find(self, given: Any, now: float) -> tuple[int, OpenRound[Array]]:
         """Return the open round that is meant. Raise a TokenError that says why there is none."""
-        number, found = super().find(given)
+        number, found = super().find(given, now)
         x = getattr(given, "x", None)
         if x is not None and x is not found.content and not np.array_equal(x, found.content):
             what = "another decision has this number here"

@@ -19,7 +19,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from longterm._base import validate
 from longterm._base.arrays import Array
 from longterm._base.display import TextTable, short
 from longterm.errors import InputError
@@ -29,10 +28,10 @@ from longterm.learners.interface.learner import Learner, require_learner
 from longterm.play.live_learner.learner_copy import Change, LearnerCopy
 from longterm.play.live_learner.live_state import LiveState, Oracle, feedback_at
 from longterm.problems import Problem
-from longterm.storage.clock import SYSTEM, Clock
+from longterm.storage.clock import DAY, SYSTEM, Clock
 from longterm.storage.database import Durability
 from longterm.storage.replica import Metrics, Replica, Stored
-from longterm.storage.rounds import NoChange
+from longterm.storage.rounds import NoChange, OpenRound, Window
 from longterm.storage.tokens import Token, require_key
 
 
@@ -53,6 +52,8 @@ class LiveLearner(Stored[LearnerCopy]):
         The age, in rounds asked for since, after which a round expires: the τ of the theorem.
     max_age : float, optional
         The age in seconds after which a round expires.
+    remember : float
+        The seconds for which an idempotency key is remembered; at least while its round is open.
     on_broken_bound : {"raise", "warn"}
         "raise" refuses feedback above a declared bound; "warn" takes it with a BrokenBoundWarning.
     clock : Clock
@@ -85,6 +86,7 @@ class LiveLearner(Stored[LearnerCopy]):
         max_in_flight: int = 1024,
         expire_after: int = 1000,
         max_age: float | None = None,
+        remember: float = DAY,
         on_broken_bound: OnBrokenBound = "raise",
         clock: Clock = SYSTEM,
     ) -> None:
@@ -93,10 +95,11 @@ class LiveLearner(Stored[LearnerCopy]):
             learner.check(problem)
         self._learner = learner
         self._problem = problem
-        age = None if max_age is None else validate.positive_scalar("max_age", max_age)
-        copy = LearnerCopy(learner, validate.dimension("max_in_flight", max_in_flight), _require_age(expire_after), age)
+        window = Window.of(max_in_flight, None, max_age, remember)._replace(expire_after=_require_age(expire_after))
+        copy = LearnerCopy(learner, window)
         self._check = FeedbackCheck(learner, learner.ask(copy.state.state), problem, on_broken_bound)
         self._replica = Replica(copy, {"learner": learner}, clock=clock)
+        self._replica.expire = copy.expiring
 
     @classmethod
     def open(
@@ -110,6 +113,7 @@ class LiveLearner(Stored[LearnerCopy]):
         max_in_flight: int = 1024,
         expire_after: int = 1000,
         max_age: float | None = None,
+        remember: float = DAY,
         on_broken_bound: OnBrokenBound = "raise",
         clock: Clock = SYSTEM,
     ) -> Self:
@@ -130,7 +134,7 @@ class LiveLearner(Stored[LearnerCopy]):
         durability : {"commit", "relaxed"}
             "commit": a call is on the disk before it returns. "relaxed": it survives the death of the process, but not
             always that of the machine.
-        max_in_flight, expire_after, max_age, on_broken_bound, clock
+        max_in_flight, expire_after, max_age, remember, on_broken_bound, clock
             As for a new learner; give the same in every process.
 
         Returns
@@ -149,6 +153,7 @@ class LiveLearner(Stored[LearnerCopy]):
             max_in_flight=max_in_flight,
             expire_after=expire_after,
             max_age=max_age,
+            remember=remember,
             on_broken_bound=on_broken_bound,
             clock=clock,
         )
@@ -177,7 +182,7 @@ class LiveLearner(Stored[LearnerCopy]):
         Parameters
         ----------
         key : str, optional
-            An idempotency key: an ask with the key of a round that is not older than `expire_after` returns that round.
+            An idempotency key: an ask with the key of another one returns its round, for as long as `remember` says.
 
         Returns
         -------
@@ -193,8 +198,8 @@ class LiveLearner(Stored[LearnerCopy]):
         return Token(change.number, change.round.content, change.round.epoch)
 
     def _opening(self, key: str | None) -> Change | NoChange[Array]:
-        copy = self._replica.copy
-        return copy.repeated(key) or copy.asking(self._replica.epoch, self._replica.now(), key)
+        copy, now = self._replica.copy, self._replica.now()
+        return copy.repeated(key, now) or copy.asking(self._replica.epoch, now, key)
 
     def tell(
         self,
@@ -238,7 +243,7 @@ class LiveLearner(Stored[LearnerCopy]):
             and loss_parameters is None
             and len(constraint_parameters) == 0
         ):
-            number, found = self._replica.look(self._replica.copy.find, token)
+            number, found = self._replica.look(self._find, token)
             feedback = feedback_at(
                 found.content,
                 number,
@@ -254,8 +259,11 @@ class LiveLearner(Stored[LearnerCopy]):
         with np.errstate(all="ignore"):  # non-finite numbers are refused with an error
             self._replica.transact(self._telling, token, feedback)
 
+    def _find(self, token: Token | str) -> tuple[int, OpenRound[Array]]:
+        return self._replica.copy.find(token, self._replica.now())
+
     def _telling(self, token: Token | str, feedback: Feedback) -> Change:
-        number, _ = self._replica.copy.find(token)
+        number, _ = self._find(token)
         return self._replica.copy.telling(number, self._check.accept(feedback, number))
 
     def skip(self, token: Token | str) -> None:
@@ -274,7 +282,7 @@ class LiveLearner(Stored[LearnerCopy]):
         self._replica.transact(self._skipping, token)
 
     def _skipping(self, token: Token | str) -> Change:
-        number, _ = self._replica.copy.find(token)
+        number, _ = self._find(token)
         return self._replica.copy.skipping(number)
 
     # --- views -----------------------------------------------------------------------------------------------
