@@ -29,6 +29,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 import chooser_plan
+import ledger_model
 import one_budget
 from live_plan import PROBLEM, fresh, image, next_call, position, start, step
 from longterm import AOGD, Fleet, observe
@@ -522,6 +523,21 @@ class Budgets(Attack):
         self.line.words += found.words
 
 
+class Ledgers(Attack):
+    what = "3 replicas of a ledger beside an exact model"
+
+    def strike(self) -> None:
+        for kind in (ledger_model.search, ledger_model.honest):
+            seed = self.dice.randrange(10**9)
+            try:
+                kind(f"{self.folder}/{seed}.db", seed, 150)
+            except ledger_model.DisagreementError as error:
+                self.line.blame("wrong", f"{kind.__name__}, seed {seed}: {error}".replace("\n", " | "))
+            self.line.tried += 150
+        shutil.rmtree(self.folder)
+        self.folder.mkdir()
+
+
 class Servers(Budgets):
     what = "the same on PostgreSQL, restarted under load"
     options: ClassVar[dict[str, Any]] = {"processes": 4, "kills": 3, "requests": 60, "restarts": 1}
@@ -550,7 +566,7 @@ class Servers(Budgets):
 
 ATTACKS: tuple[type[Attack], ...] = (
     *(Kills, Signals, FullDisks, Processes, Restarts, Hostile, Snapshots, Choosers),
-    *(Budgets, Servers),
+    *(Budgets, Ledgers, Servers),
 )
 
 

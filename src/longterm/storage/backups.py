@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from os import PathLike
 from pathlib import Path
@@ -67,7 +68,8 @@ def restore(path: str | PathLike[str], url: str | PathLike[str]) -> None:
     for end in ("-wal", "-shm", "-journal"):
         target.with_name(target.name + end).unlink(missing_ok=True)
     sync_folder(target.parent)
-    write_atomically(target, source.read_bytes())
+    with source.open("rb") as file:
+        write_atomically(target, lambda copy: shutil.copyfileobj(file, copy))
 
 
 def _require_whole(source: Path) -> None:

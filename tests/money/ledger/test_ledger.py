@@ -14,7 +14,7 @@ from longterm import Ledger
 from longterm.errors import DatabaseError, InputError, OutOfBudgetError
 from longterm.money import ExcessHold
 from longterm.money.holds import HoldState
-from longterm.money.ledger.accounts import Balance
+from longterm.money.ledger.accounts import Account, Balance
 
 DAY = 86_400
 
@@ -160,6 +160,19 @@ def test_a_rate_replenishes_without_losing_fractions(ledger, clock):
     assert ledger.balance("a").spent == 70
     clock.advance(1000)
     assert ledger.balance("a").spent == 0
+
+
+@pytest.mark.parametrize("step", [1, 7, 51, 10**6])
+def test_what_is_replenished_does_not_depend_on_the_number_of_calls(step):
+    """Rounded times once gave 1.3 % more than the rate, and a unit for every call within one microsecond."""
+    rows = {"parent": None, "reserve": None, "period": None, "zone": "UTC", "held": 0, "exposed": 0, "since": ""}
+    start = Account(name="a", maximum=10**12, rate=1_500_000, spent=10**11, updated=0, part=0, **rows)
+    account = start
+    for number in range(1, 201):
+        for _ in range(2):
+            account = account.at(number * step)
+    assert account == start.at(200 * step)
+    assert start.spent - account.spent == 300 * step
 
 
 def test_an_expired_hold_comes_back_and_a_late_cost_still_counts(ledger, clock):

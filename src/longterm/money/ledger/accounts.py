@@ -86,7 +86,11 @@ class AccountSettings(NamedTuple):
 
 @dataclass(frozen=True)
 class Account:
-    """A row of `longterm_accounts`. `exposed` is the sum of the largest costs of open holds."""
+    """A row of `longterm_accounts`.
+
+    `exposed` is the sum of the largest costs of open holds. `part` is what was replenished beyond whole units, in
+    millionths of one.
+    """
 
     name: str
     parent: str | None
@@ -100,10 +104,20 @@ class Account:
     exposed: int
     since: str
     updated: int
+    part: int
 
     def require_sound(self) -> None:
         """Raise a ValueError unless a stored account makes sense."""
-        numbers = self.maximum, self.reserve or 0, self.rate, self.spent, self.held, self.exposed, self.updated
+        numbers = (
+            self.maximum,
+            self.reserve or 0,
+            self.rate,
+            self.spent,
+            self.held,
+            self.exposed,
+            self.updated,
+            self.part,
+        )
         texts = self.name, self.zone, self.since, self.parent or ""
         sound = all(type(number) is int and 0 <= number < LARGEST for number in numbers)
         if not sound or not all(isinstance(text, str) for text in texts) or self.period not in (None, *PERIODS):
@@ -115,10 +129,9 @@ class Account:
             since = period_of(self.period, self.zone, now)
             return replace(self, spent=0, since=since, updated=now) if since > self.since else self
         if self.rate and now > self.updated:
-            back = self.rate * (now - self.updated) // SECOND
-            # Advance only by the time that was used, so that no fraction of a unit is lost.
-            updated = now if back >= self.spent else self.updated + back * SECOND // self.rate
-            return replace(self, spent=max(self.spent - back, 0), updated=updated)
+            back, part = divmod(self.part + self.rate * (now - self.updated), SECOND)
+            is_empty = back >= self.spent
+            return replace(self, spent=0 if is_empty else self.spent - back, updated=now, part=0 if is_empty else part)
         return self
 
     def has_ended(self, then: int) -> bool:
@@ -141,7 +154,9 @@ class Account:
 
     def changed(self, spent: int, held: int, exposed: int) -> Account:
         """Return the account with these increments. Spending is at least 0 after a new period."""
-        return replace(self, spent=max(self.spent + spent, 0), held=self.held + held, exposed=self.exposed + exposed)
+        total = max(self.spent + spent, 0)
+        part = self.part if total else 0
+        return replace(self, spent=total, held=self.held + held, exposed=self.exposed + exposed, part=part)
 
 
 class Hold(NamedTuple):

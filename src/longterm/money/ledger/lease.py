@@ -48,7 +48,9 @@ class Lease:
         self._lock = threading.Lock()
         self._process = os.getpid()
         self._timer: threading.Timer | None = None
-        self._is_ended = self._is_settled = False
+        self._is_settled = False
+        self.is_ended = False
+        """True once the holder has ended it."""
         self.key = key
         self.amount = amount
         self.spent = 0
@@ -63,7 +65,7 @@ class Lease:
 
     def give_up(self) -> None:
         """Close a lease of which nobody knows whether the ledger holds it."""
-        self._is_ended = True
+        self.is_ended = True
         self._wait(RETRY_SECONDS)
 
     @property
@@ -75,7 +77,7 @@ class Lease:
     def is_over(self) -> bool:
         """True if nothing more can be spent."""
         self._require_own_process()
-        return self._is_ended or self._clock.is_over(self._deadline)
+        return self.is_ended or self._clock.is_over(self._deadline)
 
     def spend(self, amount: int) -> bool:
         """Spend an amount if it is left and the time is not over. Return whether it was spent."""
@@ -103,7 +105,7 @@ class Lease:
         with self._lock:
             self.held -= held
             self.spent += actual
-        if self._is_ended:
+        if self.is_ended:
             self._try_to_close()
 
     def report(self) -> None:
@@ -116,7 +118,7 @@ class Lease:
         """End the lease: what is neither spent nor held for open requests comes back."""
         self._require_own_process()
         with self._lock:
-            self._is_ended = True
+            self.is_ended = True
             spent, held = self.spent, self.held
         self.ledger.report(self.key, spent, held=held, force=True)
         self._is_settled = held == 0
