@@ -17,6 +17,7 @@ from longterm.learners import (
     AdaGradAOGD,
     AdaptiveAFTRL,
     AdaptivePenalisedFTRL,
+    ConstrainedExperts,
     DecayingMarginAOGD,
     DoublingRestarts,
     DriftPlusPenalty,
@@ -305,6 +306,7 @@ def learners(problem: Problem) -> dict[str, Learner[Any]]:
     if isinstance(problem.constraint, L2Budget):  # {g ≤ 0} lies inside B
         made["feasible online ADM"] = FeasibleOnlineADM.for_problem(problem, horizon=200, projection=project)
     if isinstance(problem.enclosing_set, Simplex):
+        made["constrained experts"] = ConstrainedExperts.for_problem(problem, horizon=1000, beta=0.8)
         made["LEWA"] = LEWA.for_problem(problem, horizon=200)
     if isinstance(problem.constraint, Consensus):
         made["networked saddle point"] = NetworkedSaddlePoint.for_problem(problem, horizon=200)

@@ -36,6 +36,7 @@ from longterm.learners.saddle_point.one_projection_sgd import OneProjectionSGD
 from longterm.learners.saddle_point.online_adm import FeasibleOnlineADM, OnlineADM
 from longterm.learners.saddle_point.proximal_aogd import ProximalAOGD
 from longterm.learners.saddle_point.two_point_bandit import TwoPointBandit
+from longterm.learners.surrogates.constrained_experts import ConstrainedExperts
 from longterm.learners.surrogates.sinha_vaze import SinhaVaze
 from longterm.learners.surrogates.yu_lee_lee import YuLeeLee
 from longterm.learners.tightened.decaying_margin_aogd import DecayingMarginAOGD
@@ -55,6 +56,7 @@ __all__ = [
     "AdaptiveAFTRL",
     "AdaptivePenalisedFTRL",
     "Ader",
+    "ConstrainedExperts",
     "DecayingMarginAOGD",
     "DoublingRestarts",
     "DriftPlusPenalty",
