@@ -9,6 +9,7 @@ from typing import Any
 from longterm.learners.cuts.hedged_cuts import HedgedCuts
 from longterm.learners.cuts.hinted_cuts import HintedCuts
 from longterm.learners.cuts.latest_cut import LatestCut
+from longterm.learners.experts.constrained_experts import ConstrainedExperts
 from longterm.learners.ftrl.aftrl import AFTRL, AdaptiveAFTRL, MixedAFTRL
 from longterm.learners.ftrl.ftrl import FTRL
 from longterm.learners.ftrl.penalised_ftrl import AdaptivePenalisedFTRL, MixedPenalisedFTRL, PenalisedFTRL
@@ -36,7 +37,6 @@ from longterm.learners.saddle_point.one_projection_sgd import OneProjectionSGD
 from longterm.learners.saddle_point.online_adm import FeasibleOnlineADM, OnlineADM
 from longterm.learners.saddle_point.proximal_aogd import ProximalAOGD
 from longterm.learners.saddle_point.two_point_bandit import TwoPointBandit
-from longterm.learners.surrogates.constrained_experts import ConstrainedExperts
 from longterm.learners.surrogates.sinha_vaze import SinhaVaze
 from longterm.learners.surrogates.yu_lee_lee import YuLeeLee
 from longterm.learners.tightened.decaying_margin_aogd import DecayingMarginAOGD
