@@ -18,7 +18,7 @@ PRICES = [(1e-6, 1e-6), (30e-6, 60e-6)]
 
 @pytest.fixture
 def strategy():
-    litellm = pytest.importorskip("litellm", reason="needs the extra `litellm`")
+    litellm = pytest.importorskip("litellm.router", reason="needs the extra `litellm`")
     from longterm.compat.litellm_router import BudgetStrategy
 
     models = [

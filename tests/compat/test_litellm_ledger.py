@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("litellm", reason="needs the extra `litellm`")
+pytest.importorskip("litellm.router", reason="needs the extra `litellm`")
 
 import litellm_worker
 from litellm_worker import CALIBRATED, LARGE, PRICES, SMALL, TOKENS_IN, UNITS, make

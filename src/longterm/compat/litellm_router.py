@@ -1,12 +1,13 @@
 """An adapter for LiteLLM's router: a `Chooser` as custom routing strategy, with callbacks that settle the costs.
 
 Needs the extra `litellm`. Report rewards when they are known: `strategy.reward(response, 0.8)`. With a `Ledger`, all
-workers of a proxy share one budget; docs/guides/litellm.md shows it.
+workers of a proxy share one budget; examples/litellm has the files for LiteLLM's proxy.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 import threading
 from collections import OrderedDict
@@ -15,6 +16,7 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from longterm._base import validate
 from longterm._base.arrays import FloatArray
@@ -27,6 +29,7 @@ from longterm.money.ledger.accounts import to_units
 from longterm.storage import Token
 
 try:
+    import litellm
     from litellm.integrations.custom_logger import CustomLogger
     from litellm.types.router import CustomRoutingStrategyBase
 except ImportError:
@@ -40,14 +43,38 @@ _LISTS = (
     "_async_failure_callback",
 )
 """The lists into which LiteLLM copies a callback."""
+PRICE_NAMES = ("input_cost_per_token", "output_cost_per_token")
 METADATA_KEY = "longterm_choice"
 """The key of a choice's text in a request's metadata."""
+LARGEST_EXCESS = 1.01
+"""A cost above this multiple of the tokens at their prices is worth a warning: holds may be too small."""
 MAX_TRACKED = 100_000
 """The largest number of unfinished calls, and of answers without a reward, that are tracked."""
 
 
-class BudgetExhaustedError(RuntimeError):
-    """No deployment is affordable: the money is spent, or held back for open requests."""
+LOG = logging.getLogger("longterm.litellm")
+PAYMENT_REQUIRED = 402
+"""The status of a request without money. SDKs repeat 429 and 5xx by themselves, and this one not."""
+
+
+class BudgetExhaustedError(litellm.BudgetExceededError):  # type: ignore[misc]
+    """No deployment is affordable: the money is spent, or held back for open requests.
+
+    It is LiteLLM's own budget error. The proxy answers with its `status_code`.
+
+    Parameters
+    ----------
+    spent, limit : float
+        In dollars; 0 where they are not known.
+    status : int
+        The status that the proxy answers with.
+    """
+
+    def __init__(self, spent: float = 0.0, limit: float = 0.0, status: int = PAYMENT_REQUIRED) -> None:
+        message = "no deployment is affordable: the budget is spent, or held back for open requests"
+        super().__init__(spent, limit, message=message)
+        self.status_code = status
+        self.type = "budget_exceeded"
 
 
 class BudgetStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[misc]
@@ -59,8 +86,9 @@ class BudgetStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[m
         Its deployments are the actions, in the order of its model list. `register()` installs this strategy.
     chooser : Chooser
         With as many actions. Costs are in dollars.
-    prices : sequence of (float, float)
-        Dollars per input and output token of each deployment.
+    prices : sequence of (float, float), optional
+        Dollars per input and output token of each deployment; by default those of LiteLLM: of the deployment's
+        settings, or of its price table.
     features : callable, optional
         From a text to the chooser's context; `WordHash()` by default.
     answer_tokens : float
@@ -78,6 +106,11 @@ class BudgetStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[m
         Units of the ledger in a dollar; 1e8 for a ledger in microcents.
     hold_seconds : float
         A hold expires after this time. Give more than the longest call takes. A call that ends later still counts.
+    across_groups : bool
+        True: any deployment may answer, whatever model a request names. By default a request for a model group is
+        answered by a deployment of that group.
+    status : int
+        The status of HTTP with which the proxy answers when no deployment is affordable.
 
     Notes
     -----
@@ -98,7 +131,7 @@ class BudgetStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[m
         self,
         router: Any,
         chooser: Chooser,
-        prices: Sequence[tuple[float, float]],
+        prices: Sequence[tuple[float, float]] | None = None,
         *,
         features: Callable[[str], FloatArray] | None = None,
         answer_tokens: float = 200.0,
@@ -108,10 +141,13 @@ class BudgetStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[m
         account: str | Callable[[Mapping[str, Any]], str] = "",
         units: float = 1e8,
         hold_seconds: float = 600.0,
+        across_groups: bool = False,
+        status: int = PAYMENT_REQUIRED,
     ) -> None:
         super().__init__()
         self.router, self.chooser = router, chooser
-        self.prices = validate.matrix("prices", prices)
+        self.across_groups, self.status = across_groups, status
+        self.prices = validate.matrix("prices", deployment_prices(router) if prices is None else prices)
         if self.prices.shape != (chooser.rule.actions, 2) or len(router.model_list) != chooser.rule.actions:
             raise InputError(
                 "prices",
@@ -130,8 +166,6 @@ class BudgetStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[m
 
     def register(self) -> BudgetStrategy:
         """Install this object as the router's strategy and as a callback of LiteLLM."""
-        import litellm
-
         self.router.set_custom_routing_strategy(self)
         # LiteLLM's callback manager would drop a second strategy as a duplicate.
         litellm.callbacks.append(self)
@@ -139,8 +173,6 @@ class BudgetStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[m
 
     def unregister(self) -> None:
         """Remove the callback from LiteLLM."""
-        import litellm
-
         for name in _LISTS:
             callbacks = getattr(litellm, name)
             callbacks[:] = [callback for callback in callbacks if callback is not self]
@@ -155,8 +187,9 @@ class BudgetStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[m
         specific_deployment: bool | None = False,
         request_kwargs: dict[str, Any] | None = None,
     ) -> Any:
-        """Return the deployment that answers this request."""
+        """Return the deployment that answers this request, of the group that it names."""
         kwargs = {} if request_kwargs is None else request_kwargs
+        suitable = self._suitable(model)
         text = _text(messages, input)
         count = self.tokens(text) + (self.tokens(str(kwargs["tools"])) if kwargs.get("tools") else 0.0)
         answers = float(kwargs.get("n") or 1)
@@ -166,18 +199,36 @@ class BudgetStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[m
         costs = count * self.prices[:, 0] + usual * self.prices[:, 1]
         bounds = count * self.prices[:, 0] + most * self.prices[:, 1]
         metadata = dict(kwargs.get("metadata") or {})
-        choice = self._admitted(self.features(text), costs, bounds, metadata)
+        choice = self._admitted(self.features(text), costs, bounds, metadata, suitable)
         # A copy: attempts share the caller's metadata, and a late failure must not count for the next attempt.
         kwargs["metadata"] = metadata | {METADATA_KEY: str(choice)}
         with self._lock:
             _track(self._open, str(choice), choice.action)
         return self.router.model_list[choice.action]
 
+    def _suitable(self, model: str) -> NDArray[np.bool_]:
+        """Return which deployments may answer a request for this model group, alias or wildcard."""
+        deployments = self.router.model_list
+        if self.across_groups:
+            return np.ones(len(deployments), dtype=np.bool_)
+        found = {one["model_info"]["id"] for one in self.router.get_model_list(model_name=model) or ()}
+        suitable = np.array([one["model_info"]["id"] in found for one in deployments], dtype=np.bool_)
+        if not suitable.any():
+            names = sorted({one["model_name"] for one in deployments})
+            message = f"there is no model group {model!r}. Choose from {names}."
+            raise litellm.BadRequestError(message, model=model, llm_provider="")
+        return suitable
+
     def _admitted(
-        self, context: FloatArray, costs: FloatArray, bounds: FloatArray, metadata: Mapping[str, Any]
+        self,
+        context: FloatArray,
+        costs: FloatArray,
+        bounds: FloatArray,
+        metadata: Mapping[str, Any],
+        suitable: NDArray[np.bool_],
     ) -> Choice:
         """Return a choice whose money is held. Deployments that the account cannot pay for are left out."""
-        allowed = np.ones(len(bounds), dtype=np.bool_)
+        allowed = suitable.copy()
         while allowed.any():
             choice = self.chooser.act(context, costs=costs, bounds=bounds, allowed=allowed)
             if choice.action is None:
@@ -186,8 +237,9 @@ class BudgetStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[m
                 return choice
             account = self.account(metadata) if callable(self.account) else self.account
             amount, group = to_units("bounds", bounds[choice.action], self.units), str(choice.action)
+            who = str(metadata.get("user_api_key_alias") or "")[:200]
             try:
-                self.ledger.hold(account, amount, str(choice), group=group, seconds=self.hold_seconds)
+                self.ledger.hold(account, amount, str(choice), group=group, seconds=self.hold_seconds, who=who)
             except OutOfBudgetError:
                 self._give_back(str(choice))
                 allowed[choice.action] = False
@@ -196,7 +248,7 @@ class BudgetStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[m
                 self._give_back(str(choice))
                 raise
             return choice
-        raise BudgetExhaustedError("no deployment is affordable; the budget is spent or held back for open requests")
+        raise BudgetExhaustedError(status=self.status)
 
     def _give_back(self, choice: str) -> None:
         """Close a choice that costs nothing and teaches nothing."""
@@ -222,18 +274,12 @@ class BudgetStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[m
         choice, action = self._finished(kwargs)
         if choice is None:
             return
-        cost = kwargs.get("response_cost")
-        if not cost:
-            usage = response_obj["usage"]
-            cost = sum(
-                (usage.get(name) or 0) * price
-                for name, price in zip(("prompt_tokens", "completion_tokens"), self.prices[action], strict=True)
-            )
+        cost = self._cost(action, kwargs.get("response_cost"), response_obj)
         if self.ledger is not None:  # first, since it is the money; an expired hold can be settled, too
             with suppress(InputError):  # settled already
                 self.ledger.settle(choice, to_units("cost", cost, self.units), force=True)
         with suppress(TokenError):  # expired: the money held back was counted
-            self.chooser.settle(choice, cost=np.atleast_1d(float(cost)))
+            self.chooser.settle(choice, cost=np.atleast_1d(cost))
         answer = str(response_obj.get("id") or "")
         with self._lock:  # after the cost: a reward alone would settle the announced cost
             self._open.pop(choice, None)
@@ -267,6 +313,20 @@ class BudgetStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[m
         """Settle a cost of 0 and skip the choice."""
         self.log_failure_event(kwargs, response_obj, start_time, end_time)
 
+    def _cost(self, action: int, stated: Any, response: Any) -> float:
+        """Return the cost that LiteLLM states, or that of the tokens it reports. Warn if the first is the larger."""
+        usage = response["usage"] or {}
+        counts = [float(usage.get(name) or 0) for name in ("prompt_tokens", "completion_tokens")]
+        by_tokens = float(np.dot(counts, self.prices[action]))
+        if not stated:
+            return by_tokens
+        if float(stated) > LARGEST_EXCESS * by_tokens:
+            text = (
+                "deployment %d cost %g dollars, and %g by its tokens and prices: correct the prices, which bound holds"
+            )
+            LOG.warning(text, action, float(stated), by_tokens)
+        return float(stated)
+
     # --- called by you -----------------------------------------------------------------------------------------
 
     def reward(self, response: Any, reward: float) -> None:
@@ -295,6 +355,40 @@ class BudgetStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[m
         with self._lock:
             action = self._open.get(choice)
         return (None, -1) if action is None else (choice, action)
+
+
+def deployment_prices(router: Any) -> list[tuple[float, float]]:
+    """Return the dollars per input and output token of a LiteLLM router's deployments.
+
+    Parameters
+    ----------
+    router : litellm.Router
+        Prices in a deployment's `model_info` or `litellm_params` come before LiteLLM's price table.
+
+    Returns
+    -------
+    list of (float, float)
+
+    Raises
+    ------
+    InputError
+        If LiteLLM knows no price of a deployment.
+    """
+    found = []
+    for one in router.model_list:
+        params = one["litellm_params"]
+        given = {**params, **{key: value for key, value in one.get("model_info", {}).items() if value is not None}}
+        pair = [given.get(name) for name in PRICE_NAMES]
+        if None in pair:
+            try:
+                listed = litellm.get_model_info(given.get("base_model") or params["model"])
+            except Exception:  # LiteLLM raises a bare Exception for a model that it does not know
+                what = f"LiteLLM has no price of {params['model']!r}"
+                remedy = f"Give {' and '.join(PRICE_NAMES)} in its litellm_params"
+                raise InputError("prices", what, remedy) from None
+            pair = [listed[name] if value is None else value for name, value in zip(PRICE_NAMES, pair, strict=True)]
+        found.append((float(pair[0] or 0.0), float(pair[1] or 0.0)))
+    return found
 
 
 def _text(messages: list[dict[str, Any]] | None, given: str | list[Any] | None) -> str:
