@@ -40,9 +40,12 @@ def test_prometheus_reads_money_counts_and_latencies(tmp_path):
             )
         client.settle_hold("money", "one", 700)
         found = metrics(url)
-        assert found["longterm_spent", "money", "team"] == 700
-        assert found["longterm_limit", "money", "team"] == 600
-        assert found["longterm_overshoot", "money", "team"] == 100
+        assert found["longterm_spent", "cent", "money", "team"] == 700
+        assert found["longterm_limit", "cent", "money", "team"] == 600
+        assert found["longterm_overshoot", "cent", "money", "team"] == 100
+        assert found["longterm_spent_total", "cent", "money", "team"] == 700
+        assert found["longterm_requests_total", "money"] == 1
+        assert sum(value for key, value in found.items() if key[0] == "longterm_build_info") == 1
         assert found["longterm_refused_total", "money"] == 2
         assert found["longterm_calls_total", "402", "hold", "money"] == 2
         assert found["longterm_call_seconds_count", "hold", "money"] == 3
@@ -53,10 +56,41 @@ def test_prometheus_reads_money_counts_and_latencies(tmp_path):
         found = metrics(url)
         assert found["longterm_coverage", "a", "demand"] == 1.0
         assert found["longterm_actions_total", "images", "large"] == 1
-        assert found["longterm_held", "images", "money"] == 0.5
+        assert found["longterm_held", "", "images", "money"] == 0.5
         assert found["longterm_open", "", "images"] == 1
     with in_thread(tmp_path) as url:  # another process later: nothing is lost
         assert metrics(url)["longterm_refused_total", "money"] == 2
+
+
+def test_the_counter_of_money_never_falls(tmp_path):
+    """Not after a new period, a reset, a correction or a restart: a rate can be taken of it."""
+    with in_thread(tmp_path) as url, Client(url) as client:
+        seen = []
+        for number, change in enumerate(
+            (lambda: None, lambda: client.reset("money", "team"), lambda: client.correct("money", "0", 1))
+        ):
+            client.hold("money", "team", 100, str(number))
+            client.settle_hold("money", str(number), 100)
+            change()
+            seen.append(metrics(url)["longterm_spent_total", "cent", "money", "team"])
+        assert seen == [100, 200, 300]
+    with in_thread(tmp_path) as url:
+        assert metrics(url)["longterm_spent_total", "cent", "money", "team"] == 300
+
+
+def test_every_status_is_counted(tmp_path):
+    json = {"Content-Type": "application/json"}
+    with in_thread(tmp_path, token="a-long-random-text") as url:
+        allowed = {"Authorization": "Bearer a-long-random-text"}
+        fetch(f"{url}/bid", b"{}", json)
+        fetch(f"{url}/bid", b"{}", json | allowed)
+        fetch(f"{url}/bid", b"{}", {"Content-Type": "text/plain"} | allowed)
+        fetch(f"{url}/bid", b" " * 1_000_001, json | allowed)
+        fetch(f"{url}/bid", b'{"name": "nothing", "value": 1}', json | allowed)
+        fetch(f"{url}/none", headers=allowed)
+        _, text = fetch(f"{url}/metrics", headers=allowed)
+    for call, status in (("bid", 401), ("bid", 400), ("bid", 415), ("bid", 413), ("bid", 404), ("view", 404)):
+        assert f'longterm_calls_total{{call="{call}",object="",status="{status}"}} 1.0' in text
 
 
 @pytest.mark.slow
@@ -76,7 +110,7 @@ def test_every_worker_answers_for_all_of_them(tmp_path):
                 assert client.status()["campaign"]["requests"] == 60
             found = metrics(url)
             assert found["longterm_requests_total", "campaign"] == 60
-            assert found["longterm_held", "money", "team"] == 60
+            assert found["longterm_held", "cent", "money", "team"] == 60
             assert found["longterm_calls_total", "200", "hold", "money"] == 60
             assert found["longterm_call_seconds_count", "bid", "campaign"] == 60
         deadline = time.monotonic() + 60

@@ -92,7 +92,7 @@ def test_a_locked_object_delays_no_other_one(tmp_path):
                 assert set(states.values()) == {"ready"}
                 _, text = fetch(f"{url}/metrics")  # one object does not fail the others' figures
                 assert 'longterm_up{object="money"} 0.0' in text
-                assert 'longterm_limit{object="campaign",part=""' in text
+                assert 'longterm_limit{object="campaign",part="",unit=""' in text
             for thread in threads:
                 thread.join()
             assert answers == [200] * WAITING

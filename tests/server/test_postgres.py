@@ -22,7 +22,7 @@ def test_every_call_on_postgresql(tmp_path):
             with Client(url) as client:
                 play(client)
             with urllib.request.urlopen(f"{url}/metrics") as answer:
-                assert 'longterm_spent{object="money",part="team"} 250.0' in answer.read().decode()
+                assert 'longterm_spent{object="money",part="team",unit="cent"} 250.0' in answer.read().decode()
         with in_process(str(tmp_path / "service.toml"), environment=environment) as (url, _):
             with Client(url) as client:
                 status = client.status()

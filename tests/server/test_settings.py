@@ -1,6 +1,9 @@
 """The service's file: what it may say, and the errors that name the place."""
 
 import json
+import re
+import shutil
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -129,23 +132,45 @@ def test_the_containers_fit_together():
         if volume.startswith("./")
     ]
     assert all((EXAMPLES / path).is_file() for path in mounted)
-    assert len(mounted) == 4
+    assert len(mounted) == 5
     assert all(port.startswith("127.0.0.1:") for one in compose["services"].values() for port in one.get("ports", ()))
-    for name in ("prometheus.yml", "grafana/provisioning.yaml", "grafana/datasource.yaml"):
+    for name in ("prometheus.yml", "alerts.yml", "grafana/provisioning.yaml", "grafana/datasource.yaml"):
         assert yaml.safe_load((EXAMPLES / name).read_text())
 
 
-def test_the_board_shows_metrics_that_exist():
+def names_of_metrics():
     from longterm.server.prometheus import exposition
 
-    board = json.loads((EXAMPLES / "grafana" / "board.json").read_text())
     known = exposition({}, __import__("collections").Counter()).decode()
-    names = {word for line in known.splitlines() for word in line.split() if word.startswith("longterm_")}
+    return {word for line in known.splitlines() for word in line.split() if word.startswith("longterm_")}
+
+
+def used_in(expression):
+    return {one.removesuffix("_bucket") for one in re.findall(r"longterm_\w+", expression)}
+
+
+def test_the_board_shows_metrics_that_exist():
+    board = json.loads((EXAMPLES / "grafana" / "board.json").read_text())
     for panel in board["panels"]:
         for target in panel["targets"]:
-            used = {part for part in target["expr"].replace("(", " ").replace("{", " ").split() if "longterm_" in part}
-            assert used
-            assert all(one.removesuffix("_bucket") in names for one in used), used
+            assert used_in(target["expr"])
+            assert used_in(target["expr"]) <= names_of_metrics()
+
+
+def test_the_alerts_use_metrics_that_exist():
+    expressions = re.findall(r"expr: (.*)", (EXAMPLES / "alerts.yml").read_text())
+    assert len(expressions) >= 6
+    assert all(used_in(one) <= names_of_metrics() for one in expressions)
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="needs promtool (Debian: prometheus)")
+def test_promtool_accepts_the_rules_and_the_metrics(tmp_path):
+    from longterm.server.prometheus import exposition
+
+    subprocess.run(["promtool", "check", "rules", str(EXAMPLES / "alerts.yml")], check=True)
+    figures = {"money": {"spent": {"team": 1}, "total": {"team": 2}, "limit": {"team": 3}}}
+    text = exposition(figures, __import__("collections").Counter(), {"money": "cent"})
+    subprocess.run(["promtool", "check", "metrics"], input=text, check=True)
 
 
 def test_objects_share_an_account(tmp_path):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Iterator, Mapping
 from itertools import accumulate
 from typing import Any
 
+from longterm import __version__
 from longterm.errors import missing_extra
 from longterm.server.history import LIMITS, Counts
 
@@ -16,23 +18,26 @@ except ImportError as error:
     raise missing_extra("/metrics needs prometheus-client", "metrics") from error
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
-_GAUGES = {
-    "spent": "Money spent, in the object's unit",
+_MONEY = {
+    "spent": "Money spent, in the present period if there is one",
     "held": "Money held for open rounds",
     "limit": "The limit of the money",
     "plan": "Money that an even spender would have spent by now",
     "overshoot": "Money spent above the limit",
-    "price": "The price of a unit of money, or a learner's multiplier",
+}
+_GAUGES = {
+    "price": "The price of a unit of money in reward, or a learner's multiplier",
     "open": "Open rounds or holds",
-    "late": "Leases past their end whose holders have not reported; their money counts until they are released",
+    "late": "Leases past their end whose holders have not reported",
     "coverage": "The share of outcomes inside their interval",
     "target": "The nominal coverage",
     "violation": "The signed violation of a learner's constraint",
 }
-_COUNTERS = {"requests": "Rounds that were opened", "refused": "Requests refused for lack of money"}
 
 
-def exposition(figures: Mapping[str, Mapping[str, Any] | None], totals: Counts) -> bytes:
+def exposition(
+    figures: Mapping[str, Mapping[str, Any] | None], totals: Counts, units: Mapping[str, str] | None = None
+) -> bytes:
     """Return the text that Prometheus reads.
 
     Parameters
@@ -41,45 +46,69 @@ def exposition(figures: Mapping[str, Mapping[str, Any] | None], totals: Counts) 
         The figures of `metrics()`, by the name of the object; None for an object that does not answer.
     totals : Counts
         The counts of all workers.
+    units : mapping, optional
+        The unit of the money of objects, by name.
 
     Returns
     -------
     bytes
     """
     registry = CollectorRegistry()
-    registry.register(_Collector(figures, totals))
+    registry.register(_Collector(figures, totals, units or {}))
     return generate_latest(registry)
 
 
 class _Collector:
     """The families of metrics, made when they are read."""
 
-    def __init__(self, figures: Mapping[str, Mapping[str, Any] | None], totals: Counts) -> None:
+    def __init__(
+        self, figures: Mapping[str, Mapping[str, Any] | None], totals: Counts, units: Mapping[str, str]
+    ) -> None:
         self._up = {name: found is not None for name, found in figures.items()}
         self._figures = {name: found for name, found in figures.items() if found is not None}
-        self._totals = totals
+        self._totals, self._units = totals, units
 
     def collect(self) -> Iterator[Any]:
         """Return the families."""
+        info = GaugeMetricFamily("longterm_build_info", "The version that runs", labels=("version", "python"))
+        info.add_metric((__version__, platform.python_version()), 1)
+        yield info
         up = GaugeMetricFamily("longterm_up", "1 if the database answers for the object", labels=("object",))
         for name, is_up in self._up.items():
             up.add_metric((name,), is_up)
         yield up
+        for key, about in _MONEY.items():
+            yield self._money(GaugeMetricFamily(f"longterm_{key}", about, labels=("object", "part", "unit")), key)
+        spent = CounterMetricFamily("longterm_spent", "Money ever spent", labels=("object", "part", "unit"))
+        yield self._money(spent, "total", "spent")
         for key, about in _GAUGES.items():
             gauge = GaugeMetricFamily(f"longterm_{key}", about, labels=("object", "part"))
             for name, found in self._figures.items():
-                given = found.get(key, {})
-                for part, value in (given if isinstance(given, dict) else {"": given}).items():
+                for part, value in _parts(found.get(key, {})):
                     gauge.add_metric((name, part), value)
             yield gauge
-        for key, about in _COUNTERS.items():
-            counter = CounterMetricFamily(f"longterm_{key}", about, labels=("object",))
-            for name, found in self._figures.items():
-                counter.add_metric((name,), found.get(key, self._totals["refused", name] if key == "refused" else 0))
-            yield counter
-        yield self._counted("calls", "Calls by path, object and status", ("call", "object", "status"))
+        yield self._of_objects("requests", "Rounds or holds that were opened", ("calls", "hold", "200"))
+        yield self._of_objects("refused", "Requests refused for lack of money", ("refused",))
+        yield self._counted("calls", "Requests by path, object and status", ("call", "object", "status"))
         yield self._counted("actions", "Actions chosen", ("object", "action"))
         yield self._latencies()
+
+    def _money(self, family: Any, *keys: str) -> Any:
+        """Return a family with the first of these figures that an object has."""
+        for name, found in self._figures.items():
+            key = next((key for key in keys if key in found), None)
+            for part, value in _parts(found[key] if key is not None else {}):
+                family.add_metric((name, part, self._units.get(name, "")), value)
+        return family
+
+    def _of_objects(self, key: str, about: str, counted: tuple[str, ...]) -> Any:
+        """Return a counter of every object: its own figure, or else what the workers counted."""
+        counter = CounterMetricFamily(f"longterm_{key}", about, labels=("object",))
+        kind, *rest = counted
+        for name, found in self._figures.items():
+            labels = (kind, rest[0], name, rest[1]) if rest else (kind, name)
+            counter.add_metric((name,), found.get(key, self._totals[labels]))
+        return counter
 
     def _counted(self, key: str, about: str, labels: tuple[str, ...]) -> Any:
         counter = CounterMetricFamily(f"longterm_{key}", about, labels=labels)
@@ -96,3 +125,8 @@ class _Collector:
             buckets = list(zip(limits, accumulate(numbers), strict=True))
             family.add_metric((call, name), buckets, sum_value=self._totals["seconds", call, name, "sum"])
         return family
+
+
+def _parts(given: Any) -> list[tuple[str, float]]:
+    """Return a figure by part; one without parts has the part ""."""
+    return list(given.items()) if isinstance(given, dict) else [("", given)]

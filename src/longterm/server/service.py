@@ -57,6 +57,8 @@ class Service:
         Learners, choosers, routers, pacers, ledgers and intervals, by name.
     kinds : dict
         Their kinds, by name.
+    units : dict
+        The units of their money, by name.
     tokens : tuple of KnownToken
         Who may call.
     """
@@ -65,6 +67,7 @@ class Service:
     title: str = "longterm"
     objects: dict[str, Any] = field(default_factory=dict)
     kinds: dict[str, str] = field(default_factory=dict)
+    units: dict[str, str] = field(default_factory=dict)
     tokens: tuple[KnownToken, ...] = ()
 
     def close(self) -> None:

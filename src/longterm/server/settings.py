@@ -172,6 +172,7 @@ class ChooserTable(RoundsTable):
     seed: int = 0
     max_in_flight: int = 100_000
     account: dict[str, Any] | None = None
+    unit: str = ""
 
     def open(self, place: Place) -> ServedChooser:
         """Open the chooser."""
@@ -201,6 +202,7 @@ class RouterTable(RoundsTable):
     seed: int = 0
     max_in_flight: int = 100_000
     account: dict[str, Any] | None = None
+    unit: str = "dollar"
 
     def open(self, place: Place) -> ServedRouter:
         """Open the router."""
@@ -214,6 +216,7 @@ class PacerTable(Table):
 
     rule: dict[str, Any]
     account: dict[str, Any] | None = None
+    unit: str = ""
 
     def open(self, place: Place) -> LivePacer:
         """Open the pacer."""
@@ -355,6 +358,7 @@ def open_service(table: Mapping[str, Any], folder: Path, *, apply: bool = True) 
                 tables[name] = read_table(shape, given, where)
                 service.objects[name] = at(where, tables[name].open, place)
                 service.kinds[name] = kind
+                service.units[name] = getattr(tables[name], "unit", "")
         service.tokens = _known_tokens(settings.tokens, service)
         if not service.objects:
             remedy = f"Add a table such as [ledger.money]; kinds are {list(KINDS)}"

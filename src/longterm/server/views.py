@@ -141,7 +141,7 @@ class Views:
             found = await self.figures()
             totals = await self._history_lane.run(self._history.totals)
             figures = {name: None if isinstance(one, LongtermError) else one for name, one in found.items()}
-            return Response(exposition(figures, totals), media_type=CONTENT_TYPE)
+            return Response(exposition(figures, totals, self._service.units), media_type=CONTENT_TYPE)
 
         def page(name: str, kind: str) -> None:
             content = (files("longterm.server") / (name or "page.html")).read_bytes()
@@ -168,10 +168,9 @@ class Views:
     def _facts(self) -> dict[str, Any]:
         """Return what the page shows about the objects besides figures."""
         objects = self._service.objects
-        units = {name: one.unit for name, one in objects.items() if isinstance(one, Ledger)}
         actions = {name: one.actions for name, one in objects.items() if hasattr(one, "actions")}
         facts = {"title": self._service.title, "step": self._history.step, "kinds": self._service.kinds}
-        return {**facts, "units": units, "actions": actions}
+        return {**facts, "units": self._service.units, "actions": actions}
 
 
 def _accounts_of(ledger: Ledger) -> dict[str, Any]:

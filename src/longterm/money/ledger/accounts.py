@@ -89,7 +89,8 @@ class Account:
     """A row of `longterm_accounts`.
 
     `exposed` is the sum of the largest costs of open holds. `part` is what was replenished beyond whole units, in
-    millionths of one.
+    millionths of one. `total` is all that was ever spent: it never falls, whatever periods, resets and corrections do,
+    so that a rate can be taken of it.
     """
 
     name: str
@@ -105,6 +106,7 @@ class Account:
     since: str
     updated: int
     part: int
+    total: int
 
     def require_sound(self) -> None:
         """Raise a ValueError unless a stored account makes sense."""
@@ -117,6 +119,7 @@ class Account:
             self.exposed,
             self.updated,
             self.part,
+            self.total,
         )
         texts = self.name, self.zone, self.since, self.parent or ""
         sound = all(type(number) is int and 0 <= number < LARGEST for number in numbers)
@@ -154,9 +157,15 @@ class Account:
 
     def changed(self, spent: int, held: int, exposed: int) -> Account:
         """Return the account with these increments. Spending is at least 0 after a new period."""
-        total = max(self.spent + spent, 0)
-        part = self.part if total else 0
-        return replace(self, spent=total, held=self.held + held, exposed=self.exposed + exposed, part=part)
+        rest = max(self.spent + spent, 0)
+        return replace(
+            self,
+            spent=rest,
+            held=self.held + held,
+            exposed=self.exposed + exposed,
+            part=self.part if rest else 0,
+            total=self.total + max(spent, 0),
+        )
 
 
 class Hold(NamedTuple):

@@ -394,8 +394,8 @@ settled, or for its period to end, or raise its limit.
         """Return figures for monitoring; those of money are by account.
 
         `plan` is the money that an even spender would have spent by now in the present period, `overshoot` the money
-        spent above a limit. `late` is the number of leases past their end whose holders have not reported: their money
-        counts until `release`.
+        spent above a limit, and `total` all that was ever spent: it never falls. `late` is the number of leases past
+        their end whose holders have not reported: their money counts until `release`.
         """
         figures: Metrics = self._replica.run(self._metrics)
         return figures
@@ -408,6 +408,7 @@ settled, or for its period to end, or raise its limit.
             "open": open_holds,
             "late": late,
             "spent": {row.name: row.spent for row in rows},
+            "total": {row.name: row.total for row in rows},
             "held": {row.name: row.held for row in rows},
             "limit": {row.name: row.maximum for row in rows},
             "plan": {row.name: row.maximum * elapsed(row.period, row.zone, now) for row in rows},

@@ -358,9 +358,9 @@ class LedgerRows:
             if a.spent >= LARGEST:
                 what = f"account {a.name!r} would have spent {a.spent}, which is out of range"
                 raise InputError("actual", what, f"Choose a larger unit; amounts are below {LARGEST}")
-            if not all(0 <= number < LARGEST for number in (a.held, a.exposed, a.spent)):
+            if not all(0 <= number < LARGEST for number in (a.held, a.exposed, a.spent, a.total)):
                 raise _corrupted(database, f"account {a.name!r} would hold {a.held} and have spent {a.spent}")
-            given = a.spent, a.held, a.exposed, a.since, a.updated, a.part, self.ledger, a.name
+            given = a.spent, a.held, a.exposed, a.since, a.updated, a.part, a.total, self.ledger, a.name
             statements.append((sql.UPDATE_ACCOUNT, given))
         statements.append(self._touch(database))
         database.write_locked(statements)
