@@ -93,7 +93,9 @@ DELETE_OLD_PARTS = "DELETE FROM longterm_parts WHERE object = ? AND number > ? A
 _ACCOUNT = "name, parent, maximum, reserve, period, zone, rate, spent, held, exposed, since, updated, part, total"
 READ_ACCOUNTS = f"SELECT {_ACCOUNT} FROM longterm_accounts WHERE ledger = ? ORDER BY name"
 READ_ACCOUNT = f"SELECT {_ACCOUNT} FROM longterm_accounts WHERE ledger = ? AND name = ?"
-INSERT_ACCOUNT = f"INSERT INTO longterm_accounts ({_ACCOUNT}, ledger) VALUES (?, ?, ?, ?, ?, ?, ?, 0, 0, 0, ?, ?, 0, 0, ?)"
+INSERT_ACCOUNT = (
+    f"INSERT INTO longterm_accounts ({_ACCOUNT}, ledger) VALUES (?, ?, ?, ?, ?, ?, ?, 0, 0, 0, ?, ?, 0, 0, ?)"
+)
 SET_LIMITS = "UPDATE longterm_accounts SET maximum = ?, reserve = ? WHERE ledger = ? AND name = ?"
 SET_PERIOD = (
     "UPDATE longterm_accounts SET period = ?, zone = ?, rate = ?, spent = ?, since = ?, updated = ?, part = 0 "

@@ -166,7 +166,7 @@ def test_a_rate_replenishes_without_losing_fractions(ledger, clock):
 def test_what_is_replenished_does_not_depend_on_the_number_of_calls(step):
     """Rounded times once gave 1.3 % more than the rate, and a unit for every call within one microsecond."""
     rows = {"parent": None, "reserve": None, "period": None, "zone": "UTC", "held": 0, "exposed": 0, "since": ""}
-    start = Account(name="a", maximum=10**12, rate=1_500_000, spent=10**11, updated=0, part=0, **rows)
+    start = Account(name="a", maximum=10**12, rate=1_500_000, spent=10**11, updated=0, part=0, total=0, **rows)
     account = start
     for number in range(1, 201):
         for _ in range(2):
