@@ -399,7 +399,7 @@ def test_a_noisy_outcome_counts_less():
         updated = belief.updated(np.ones(1), 0, np.ones(1), variance)
         assert updated.mean.item() == pytest.approx(2 / (2 + variance))
         assert updated.covariance.item() == pytest.approx(2 * variance / (2 + variance))
-    assert belief.variance(np.array([3.0]), 0) == pytest.approx(18.0)
+    assert belief.at(np.array([3.0]), 0).variance == pytest.approx(18.0)
 
 
 def test_a_router_closes_its_database(tmp_path):

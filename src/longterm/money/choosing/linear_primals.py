@@ -10,7 +10,7 @@ import numpy as np
 from longterm._base import validate
 from longterm._base.arrays import FloatArray
 from longterm.errors import InputError
-from longterm.money.choosing.beliefs import LinearBelief, covariance_root, require_features
+from longterm.money.choosing.beliefs import Forecast, LinearBelief, covariance_root, require_features
 from longterm.money.choosing.duals import Setting
 from longterm.money.choosing.primals import ActionOutcomes, ChoiceRequest, OpenChoice, Prediction, Primal
 from longterm.money.choosing.recent import RecentRequests
@@ -74,10 +74,10 @@ class _Linear(Primal[LinearState]):
                 own[-1], shared[-1] = self.level_scale**2, SHARED_LEVEL**2
             belief = LinearBelief.prior(self.actions, outputs, shared / self.noise**2, own / self.noise**2)
         expected = (outputs, self.actions, length)
-        if belief.mean.shape != expected:
+        if belief.shape != expected:
             raise InputError(
                 "prior",
-                f"is a belief of shape {belief.mean.shape}, this problem needs {expected}",
+                f"is a belief of shape {belief.shape}, this problem needs {expected}",
                 "Give a belief from a problem with the same actions, features and budgets",
             )
         recent = RecentRequests.empty(self.window, self.features + self.actions if self.window else 0)
@@ -103,30 +103,32 @@ class _Linear(Primal[LinearState]):
         belief = state.belief.rescaled(x).drifted((self.drift / self.noise) ** 2, choice.round)
         for action in outcomes.seen.nonzero()[0].tolist():
             reward, costs, variance = float(outcomes.rewards[action]), outcomes.costs[action].tolist(), 1.0
-            if self.learn_costs or self.learn_noise:
-                predicted = (belief.mean[:, action] @ (x / belief.scale)).tolist()
-                if self.learn_costs:
-                    ratios = _ratios(costs, choice, action, setting)
-                    costs = predicted[1:] if ratios is None else [min(ratio, LARGEST_RATIO) - 1.0 for ratio in ratios]
-                    if ratios is not None and max(ratios) > largest[action]:
+            forecast = belief.at(x, action)
+            if self.learn_costs:
+                ratios = _ratios(costs, choice, action, setting)
+                if ratios is None:
+                    costs = forecast.mean[1:].tolist()
+                else:
+                    costs = [min(ratio, LARGEST_RATIO) - 1.0 for ratio in ratios]
+                    if max(ratios) > largest[action]:
                         largest = largest.copy()
                         largest[action] = max(ratios)
-                if self.learn_noise:
-                    variance, squares = self._variance(belief, squares, x, action, reward - predicted[0])
-            belief = belief.updated(x, action, np.array([reward, *costs]), variance)
+            if self.learn_noise:
+                variance, squares = self._variance(squares, forecast, reward)
+            belief = belief.after(forecast, np.array([reward, *costs]), variance)
         recent = state.recent
         if self.window and choice.counted is not None:
             recent = recent.added(choice.context, choice.counted[:, 0] / setting.unit[0])
         return LinearState(belief, squares, largest, recent)
 
-    def _variance(
-        self, belief: LinearBelief, squares: FloatArray, x: FloatArray, action: int, error: float
-    ) -> tuple[float, FloatArray]:
+    def _variance(self, squares: FloatArray, forecast: Forecast, reward: float) -> tuple[float, FloatArray]:
         """Return the variance of an action's rewards in units of noise², and the sums after one more error."""
+        action = forecast.action
         total, weight = squares[:, action].tolist()
         variance = max(total / weight, LEAST_VARIANCE)
         # The residual before the update times that after it has the variance as its mean.
-        square = (error / self.noise) ** 2 * variance / (variance + belief.variance(x, action))
+        error = (reward - float(forecast.mean[0])) / self.noise
+        square = error**2 * variance / (variance + forecast.variance)
         squares, keep = squares.copy(), 1.0 - (weight >= MEMORY) / MEMORY
         squares[:, action] = keep * total + square, keep * weight + 1.0
         return variance, squares
@@ -233,14 +235,13 @@ class ThompsonSampling(_Linear):
 
     def weigh(self, state: LinearState, request: ChoiceRequest, rng: np.random.Generator) -> FloatArray:
         x = self._features(request.context)
-        belief = state.belief.rescaled(x)
-        expected = belief.expected(x)
+        expected, spread = state.belief.rescaled(x).forecast(x)
         costs = self._costs(expected[1:].T, request.costs)
         payoff = np.where(request.allowed, expected[0] - costs @ request.prices, -np.inf)
         noise = rng.standard_normal((self.draws, self.actions))
         scale = self.factor * self.noise
         if scale > 0:
-            payoff = payoff + scale * (noise @ covariance_root(belief.spread(x)).T)
+            payoff = payoff + scale * (noise @ covariance_root(spread).T)
             best = payoff.argmax(axis=1)
         else:
             best = np.array([payoff.argmax()])
@@ -295,9 +296,8 @@ class LinearUCB(_Linear):
 
     def weigh(self, state: LinearState, request: ChoiceRequest, rng: np.random.Generator) -> FloatArray:
         x = self._features(request.context)
-        belief = state.belief.rescaled(x)
-        expected = belief.expected(x)
-        bonus = self.width * self.noise * belief.widths(x)
+        expected, spread = state.belief.rescaled(x).forecast(x)
+        bonus = self.width * self.noise * np.sqrt(np.maximum(np.diagonal(spread), 0.0))
         # The lowest plausible cost if none is announced; the sign in σĉ turns a floor's the other way.
         costs = self._costs(expected[1:].T - bonus[:, None], request.costs)
         payoff = expected[0] + bonus - costs @ request.prices
