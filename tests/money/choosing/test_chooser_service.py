@@ -308,8 +308,9 @@ def test_a_covariance_that_is_none_is_refused(tmp_path, change):
             chooser.teach([1.0, 0.5], [0.1, 0.2, 0.3])
         ((content,),) = chooser._replica.database.read("SELECT content FROM longterm_parts WHERE number = 0")
         metadata, arrays = unpack(content)
-        (name,) = [name for name in arrays if name.endswith("covariance")]
-        arrays[name] = change(arrays[name])
+        (name,) = [name for name in arrays if name.endswith("common")]
+        covariance = arrays[name][:, :2].copy()
+        arrays[name] = np.hstack([change(covariance), arrays[name][:, 2:]])
         chooser._replica.database.connection.execute(
             "UPDATE longterm_parts SET content = ? WHERE number = 0", (pack(metadata, arrays),)
         )

@@ -238,6 +238,51 @@ def test_texts_outcomes_in_parts_reports_and_errors():
     assert repr(router).startswith("Router(small, large; Chooser(ThompsonSampling, 3 requests")
 
 
+def test_alerts_say_that_money_piles_up_and_that_a_model_is_not_tried():
+    router = Router.for_models(MODELS, per_request=3e-3, features=1)
+    for _ in range(99):
+        router.settle(router.route([0.5], models=["small"]), 0.5, 1e-4)
+    assert router.report().alerts == ()
+    for _ in range(1101):
+        router.settle(router.route([0.5], models="small"), 0.5, 1e-4)
+    health, report = router.health(), router.report()
+    assert health.shares == {"small": 1.0, "large": 0.0}
+    assert health.untried == {"small": 0, "large": 1200}
+    assert health.unspent == pytest.approx(1 - 1e-4 / 3e-3)
+    assert [(alert.kind, alert.model) for alert in report.alerts] == [("unspent", "small"), ("untried", "large")]
+    assert "alert: 97% of the money is unspent, and small answers 100%" in str(report)
+    assert router.metrics()["alert"] == {"unspent": 1, "untried": 1, "bounds": 0}
+    router.remove_model("large")
+    assert router.report().alerts == ()  # nothing else could be bought
+
+
+def test_a_router_that_spends_its_money_has_no_alerts():
+    router = Router.for_models(MODELS, per_request=3e-3, features=1)
+    simulate(router, 600, usual_reward, usual_cost)
+    assert router.report().alerts == ()
+    cheapest = Router.for_models(MODELS, least_quality=0.3, features=1)
+    simulate(cheapest, 300, usual_reward, usual_cost)
+    assert [alert.kind for alert in cheapest.report().alerts] == []
+
+
+def test_every_process_sees_a_broken_bound(tmp_path):
+    def opened():
+        return Router.for_models(MODELS, per_request=3e-3, features=1, url=tmp_path / "a.db", largest={"small": 2e-4})
+
+    first, second = opened(), opened()
+    for _ in range(100):
+        second.settle(second.route([0.5], models=["small"]), 0.5, 1e-4)
+    assert first.metrics()["alert"]["bounds"] == 0
+    with pytest.warns(BrokenBoundWarning):
+        second.settle(second.route([0.5], models=["small"]), 0.5, 1e-3)
+    for router in (first, second):
+        assert router.metrics()["alert"]["bounds"] == 1
+        assert router.health().excess == pytest.approx({"small": 5.0, "large": 0.0})
+        router.set_prices({"small": 2e-4})
+        assert router.health().excess["small"] == pytest.approx(5.0)
+        router.close()
+
+
 def test_the_figure_is_drawn(tmp_path):
     pytest.importorskip("matplotlib").use("Agg")
     router = Router.for_models(MODELS, per_request=3e-3, features=1)

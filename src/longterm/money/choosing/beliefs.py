@@ -1,15 +1,15 @@
 """Gaussian beliefs about linear outcomes of actions.
 
-Outcome o of action a is ⟨x, w_{o,a}⟩ + noise. A priori w_{o,a} = u_o + v_{o,a}, with weights u that all actions share and
-weights v of each action alone. Features are independent, with variances s_0² of u and s_1² of v, in units of the
-noise's variance. All outcomes share the covariances.
+Outcome o of action a is ⟨x, w_{o,a}⟩ + noise. A priori w_{o,a} = u_o + v_{o,a}: all actions share the weights u, and v
+belongs to one action. Features are independent, with variances s_0² of u and s_1² of v, in units of the noise's
+variance. All outcomes share the covariances.
 
 **Structure.** Given u, what is known of one action says nothing about another. So the posterior is, exactly,
 
     w_a | u ~ N(h_a + G_a u, C_a) independently,    u ~ N(μ, S),
 
-with h = 0, G_a = I, C_a = diag(s_1²), μ = 0, S = diag(s_0²) a priori. After an outcome y of action a at x, with noise of
-variance σ², let k = C_a x, z = G_aᵀ x, q = σ² + xᵀk, r = q + zᵀSz and e = y − ⟨x, h_a⟩. Then
+with h = 0, G_a = I, C_a = diag(s_1²), μ = 0, S = diag(s_0²) a priori. After an outcome y of action a at x, with a
+noise of variance σ², let k = C_a x, z = G_aᵀ x, q = σ² + xᵀk, r = q + zᵀSz and e = y − ⟨x, h_a⟩. Then
 
     C_a −= kkᵀ/q,   G_a −= kzᵀ/q,   h_a += k e/q,      S −= (Sz)(Sz)ᵀ/r,   μ += Sz (e − ⟨z, μ⟩)/r.
 
@@ -210,9 +210,7 @@ class LinearBelief(NamedTuple):
         z = own[d : 2 * d]
         shared = z @ self.common
         variance = float(own[:d] @ x)
-        return Forecast(
-            action, own, shared, own[2 * d :] + shared[d:], variance, variance + float(shared[:d] @ z)
-        )
+        return Forecast(action, own, shared, own[2 * d :] + shared[d:], variance, variance + float(shared[:d] @ z))
 
     def updated(self, x: FloatArray, action: int, outcomes: FloatArray, variance: float = 1.0) -> LinearBelief:
         """Return the belief after outcomes (outputs,) of one action at x with this multiple of the noise's variance."""

@@ -10,10 +10,11 @@ import numpy as np
 from longterm._base import validate
 from longterm._base.arrays import FloatArray
 from longterm.errors import InputError
+from longterm.money.budgets import LARGEST_STORED
 from longterm.money.choosing.beliefs import Forecast, LinearBelief, covariance_root, require_features
 from longterm.money.choosing.duals import Setting
 from longterm.money.choosing.primals import ActionOutcomes, ChoiceRequest, OpenChoice, Prediction, Primal
-from longterm.money.choosing.recent import RecentRequests
+from longterm.money.choosing.recent import UNKNOWN, RecentRequests
 
 SHARED_LEVEL = 1.0
 """The prior deviation of the level that all actions share: rewards are in [0, 1]."""
@@ -35,6 +36,8 @@ class LinearState(NamedTuple):
     largest: FloatArray
     """The largest ratio of paid to announced costs of each action, shape (K,)."""
     recent: RecentRequests
+    tried: FloatArray
+    """The round of the last request with an outcome of each action, shape (K,); 0 before the first."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,8 @@ class _Linear(Primal[LinearState]):
             )
         recent = RecentRequests.empty(self.window, self.features + self.actions if self.window else 0)
         squares = np.tile(self._first_squares, self.actions)
-        return LinearState(belief._replace(round=np.int64(1)), squares, np.zeros(self.actions), recent)
+        none = np.zeros(self.actions)
+        return LinearState(belief._replace(round=np.int64(1)), squares, none, recent, none)
 
     @property
     def _first_squares(self) -> FloatArray:
@@ -91,17 +95,24 @@ class _Linear(Primal[LinearState]):
     def extended(self, state: LinearState) -> LinearState:
         recent = state.recent.extended() if self.window else state.recent
         squares = np.concatenate([state.squares, self._first_squares], axis=1)
-        return LinearState(state.belief.extended(), squares, np.append(state.largest, 0.0), recent)
+        largest, tried = np.append(state.largest, 0.0), np.append(state.tried, float(state.tried.max()))
+        return LinearState(state.belief.extended(), squares, largest, recent, tried)
 
     def require_sound(self, state: LinearState) -> None:
         super().require_sound(state)
         if not (state.squares.min() > 0 and state.squares.max() < np.inf and 0 <= state.largest.min() < np.inf):
             raise ValueError("the noise of rewards is not positive, or a ratio of costs is negative")
+        if not 0 <= state.tried.min() <= state.tried.max() < LARGEST_STORED:
+            raise ValueError("an action was tried in a round that does not exist")
+        answered = np.concatenate([state.recent.window[:, 0], state.recent.block[:, 0]])
+        if np.any(answered % 1) or not UNKNOWN <= answered.min(initial=0) <= answered.max(initial=0) < self.actions:
+            raise ValueError("a recent request was answered by an action that does not exist")
 
     def learn(self, state: LinearState, choice: OpenChoice, outcomes: ActionOutcomes, setting: Setting) -> LinearState:
         x, squares, largest = self._features(choice.context), state.squares, state.largest
         belief = state.belief.rescaled(x).drifted((self.drift / self.noise) ** 2, choice.round)
-        for action in outcomes.seen.nonzero()[0].tolist():
+        seen = outcomes.seen.nonzero()[0].tolist()
+        for action in seen:
             reward, costs, variance = float(outcomes.rewards[action]), outcomes.costs[action].tolist(), 1.0
             forecast = belief.at(x, action)
             if self.learn_costs:
@@ -116,10 +127,11 @@ class _Linear(Primal[LinearState]):
             if self.learn_noise:
                 variance, squares = self._variance(squares, forecast, reward)
             belief = belief.after(forecast, np.array([reward, *costs]), variance)
-        recent = state.recent
+        recent, tried = state.recent, np.where(outcomes.seen, np.maximum(state.tried, choice.round), state.tried)
         if self.window and choice.counted is not None:
-            recent = recent.added(choice.context, choice.counted[:, 0] / setting.unit[0])
-        return LinearState(belief, squares, largest, recent)
+            action = choice.action if len(seen) == 1 else UNKNOWN
+            recent = recent.added(action, choice.context, choice.counted[:, 0] / setting.unit[0])
+        return LinearState(belief, squares, largest, recent, tried)
 
     def _variance(self, squares: FloatArray, forecast: Forecast, reward: float) -> tuple[float, FloatArray]:
         """Return the variance of an action's rewards in units of noise², and the sums after one more error."""

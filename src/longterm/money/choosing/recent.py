@@ -1,4 +1,4 @@
-"""A window of recent requests, stored so that adding one is cheap.
+"""A window of recent settled requests, stored so that adding one is cheap.
 
 The last requests wait in a small block. A full block is appended to the window, so the window is copied rarely.
 """
@@ -14,28 +14,29 @@ from longterm.money.budgets import LARGEST_STORED
 
 BLOCK = 16
 UNKNOWN = -1.0
-"""The announced cost of an action in a request that came before the action was added."""
+"""The announced cost of an action in a request that came before the action was added; the action of a labelled one."""
 
 
 class RecentRequests(NamedTuple):
-    """Contexts and announced costs (for one budget, in units of the rules) of recent requests, the newest last."""
+    """Recent requests, the newest last: action, context, and announced costs (of one budget, in units of the rules)."""
 
     window: FloatArray
-    """Shape (window, d + K)."""
+    """Shape (window, 1 + d + K)."""
     block: FloatArray
-    """Shape (BLOCK, d + K)."""
+    """Shape (BLOCK, 1 + d + K)."""
     counts: FloatArray
     """The numbers of requests in the window and in the block, shape (2,)."""
 
     @classmethod
     def empty(cls, window: int, width: int) -> RecentRequests:
-        """Return a window without requests."""
-        return cls(np.zeros((window, width)), np.zeros((BLOCK, width)), np.zeros(2))
+        """Return a window without requests, for `width` numbers of a context and of costs."""
+        return cls(np.zeros((window, 1 + width)), np.zeros((BLOCK, 1 + width)), np.zeros(2))
 
-    def added(self, context: FloatArray, costs: FloatArray) -> RecentRequests:
+    def added(self, action: float, context: FloatArray, costs: FloatArray) -> RecentRequests:
         """Return the window with one more request."""
         block, (old, new) = self.block.copy(), self.counts
-        block[int(new)] = np.concatenate([context, costs])
+        row = block[int(new)]
+        row[0], row[1 : 1 + len(context)], row[1 + len(context) :] = action, context, costs
         if new + 1 < BLOCK:
             return self._replace(block=block, counts=np.array([old, new + 1]))
         size = len(self.window)
@@ -44,13 +45,22 @@ class RecentRequests(NamedTuple):
 
     def rows(self, context: FloatArray, costs: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return contexts (n, d) and costs (n, K) of the requests, with the present one last."""
-        old, new = self.counts.astype(np.int64).tolist()
         now = np.concatenate([context, costs])[None]
-        rows = np.concatenate([self.window[len(self.window) - old :], self.block[:new], now])
+        rows = np.concatenate([self._known()[:, 1:], now])
         unknown = rows == UNKNOWN
         unknown[:, : len(context)] = False
         rows = np.where(unknown, now, rows)
         return rows[:, : len(context)], rows[:, len(context) :]
+
+    def shares(self, actions: int) -> FloatArray:
+        """Return the share of the requests that each action answered, shape (K,); 0 without requests."""
+        answered = self._known()[:, 0]
+        answered = answered[answered != UNKNOWN].astype(np.int64)
+        return np.bincount(answered, minlength=actions) / max(len(answered), 1)
+
+    def _known(self) -> FloatArray:
+        old, new = self.counts.astype(np.int64).tolist()
+        return np.concatenate([self.window[len(self.window) - old :], self.block[:new]])
 
     def extended(self) -> RecentRequests:
         """Return the window with one more action, whose cost in past requests is unknown."""

@@ -29,8 +29,9 @@ from longterm.money.choosing.chooser import Chooser
 from longterm.money.choosing.linear_primals import ThompsonSampling
 from longterm.money.choosing.planned_price import PlannedPrice
 from longterm.money.choosing.primal_dual import PrimalDual
-from longterm.money.choosing.router_report import RouterReport
+from longterm.money.choosing.router_report import RouterHealth, RouterReport
 from longterm.money.choosing.text import WordHash
+from longterm.storage.replica import Metrics
 
 T = TypeVar("T")
 SHARED_SCALE, PRIOR_SCALE, LEVEL_SCALE = 0.2, 0.03, 0.2
@@ -109,6 +110,7 @@ class Router:
         for name, cost in _require_positive("largest", largest or {}).items():
             self._action(name)
             self.largest[name] = max(cost, self.prices[name])
+        self._declared = dict(self.largest)
         self._parts: dict[int, tuple[float | None, float | None]] = {}
         self._settled: deque[tuple[int, float, float, float]] = deque(maxlen=HISTORY)
 
@@ -332,6 +334,7 @@ class Router:
         else:
             self.chooser.name_actions([*self.names, name])
         self.prices[name], self.largest[name] = price, max(most, price)
+        self._declared[name] = self.largest[name]
 
     def remove_model(self, name: str) -> None:
         """Stop using a model, in every process. What was learned about it is kept."""
@@ -350,6 +353,7 @@ class Router:
             self._action(name)
         for name, price in _require_positive("prices", prices).items():
             self.largest[name] *= price / self.prices[name]
+            self._declared[name] *= price / self.prices[name]
             self.prices[name] = price
 
     def close(self) -> None:
@@ -359,13 +363,42 @@ class Router:
     # --- reports ----------------------------------------------------------------------------------------------
 
     def report(self) -> RouterReport:
-        """Return figures of the requests that were settled by this object."""
+        """Return figures of the requests that were settled by this object, and alerts about those of all processes."""
         rows = np.array(list(self._settled), dtype=np.float64).reshape(-1, 4)
         ceiling = self.chooser.rule.budget_set.budgets[0]
         per_request = ceiling.per_request if isinstance(ceiling, Ceiling) and self._has_ceiling else None
         actions = rows[:, 0].astype(np.int64)
         names = tuple(map(self._name, range(max(len(self.names), actions.max(initial=0) + 1))))
-        return RouterReport(names, actions, rows[:, 1], rows[:, 2], rows[:, 3], per_request)
+        alerts = self.health().alerts
+        return RouterReport(names, actions, rows[:, 1], rows[:, 2], rows[:, 3], per_request, alerts)
+
+    def health(self) -> RouterHealth:
+        """Return figures of the requests of all processes: unspent money, shares of models, broken bounds."""
+        chooser, prices, declared = self.chooser, self.prices, self._declared
+        state, rule = chooser.state, chooser.rule
+        requests, primal = state.round - 1, state.primal
+        limit, committed = float(rule.budget_set.limit(max(requests, 1))[0]), float(state.committed.value[0])
+        shares = dict(zip(self.names, primal.recent.shares(rule.actions).tolist(), strict=False))
+        since = dict(zip(self.names, (requests - primal.tried).astype(int).tolist(), strict=False))
+        ratios = dict(zip(self.names, primal.largest.tolist(), strict=False))
+        return RouterHealth(
+            requests,
+            min(max(1.0 - committed / limit, 0.0), 1.0) if self._has_ceiling and requests else 0.0,
+            {name: shares[name] for name in self.models},
+            {name: max(since[name], 0) for name in self.models},
+            {name: ratios[name] * prices[name] / declared[name] for name in self.models},
+        )
+
+    def metrics(self) -> Metrics:
+        """Return the figures of the chooser, with shares of models, requests since the last one, and alerts.
+
+        `alert` has the number of models for each kind of alert.
+        """
+        health = self.health()
+        kinds = [alert.kind for alert in health.alerts]
+        alerts = {kind: kinds.count(kind) for kind in ("unspent", "untried", "bounds")}
+        figures: Metrics = {"share": health.shares, "untried": health.untried, "alert": alerts}
+        return self.chooser.metrics() | figures
 
     @property
     def _has_ceiling(self) -> bool:

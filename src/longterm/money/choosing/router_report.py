@@ -1,16 +1,95 @@
-"""A report of a router: figures of the settled requests, as a table and as a drawing."""
+"""A report of a router: figures of the settled requests, as a table and as a drawing, and alerts."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from longterm._base.arrays import FloatArray
 from longterm.errors import InputError
+
+LEAST_REQUESTS = 100
+"""Alerts begin after this many requests."""
+MOST_UNSPENT, MOST_SHARE = 0.2, 0.95
+"""Money piles up above this part of the ceiling so far, if one model answers at least this share of recent requests."""
+LONGEST_UNTRIED = 1000
+"""A model is untried for long after this many requests."""
+
+
+@dataclass(frozen=True)
+class RouterAlert:
+    """A reason to look at a router.
+
+    Parameters
+    ----------
+    kind : {"unspent", "untried", "bounds"}
+        "unspent": money piles up while one model answers almost everything. "untried": a model has answered no request
+        for long. "bounds": a model's requests cost more than their bound.
+    model : str
+        The model.
+    text : str
+        What was seen, and what to do.
+    """
+
+    kind: Literal["unspent", "untried", "bounds"]
+    model: str
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class RouterHealth:
+    """Figures of a router in all processes, from which alerts are made.
+
+    Parameters
+    ----------
+    requests : int
+        The number of requests.
+    unspent : float
+        The part of the ceiling so far that was neither spent nor held back, in [0, 1]; 0 without a ceiling.
+    shares : mapping of str to float
+        The share of each model in use among the recent settled requests.
+    untried : mapping of str to int
+        The number of requests since the last one of each model whose outcome is known.
+    excess : mapping of str to float
+        The largest cost of a request as a multiple of its bound, by model, as the bound was given.
+    """
+
+    requests: int
+    unspent: float
+    shares: dict[str, float]
+    untried: dict[str, int]
+    excess: dict[str, float]
+
+    @property
+    def alerts(self) -> tuple[RouterAlert, ...]:
+        """The alerts."""
+        found = []
+        top = max(self.shares, key=self.shares.__getitem__)
+        if self.requests < LEAST_REQUESTS:
+            return ()
+        if len(self.shares) > 1 and self.unspent > MOST_UNSPENT and self.shares[top] >= MOST_SHARE:
+            what = (
+                f"{self.unspent:.0%} of the money is unspent, and {top} answers {self.shares[top]:.0%} of the requests"
+            )
+            remedy = "Check prices and rewards, teach() some labels, or lower per_request if no model earns more"
+            found.append(RouterAlert("unspent", top, f"{what}. {remedy}."))
+        for name, requests in self.untried.items():
+            if requests >= LONGEST_UNTRIED:
+                what = f"{name} has no outcome in the last {requests:,} requests"
+                remedy = "Send some there with route(models=) to know its present rewards, or remove it"
+                found.append(RouterAlert("untried", name, f"{what}. {remedy}."))
+        for name, excess in self.excess.items():
+            if excess > 1:
+                what = f"a request to {name} cost {excess:.1f} times its bound, so the ceiling may be exceeded"
+                found.append(RouterAlert("bounds", name, f"{what}. Give the real bound: largest={{{name!r}: …}}."))
+        return tuple(found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +106,8 @@ class RouterReport:
         The rewards and costs of the requests, and the price of money when they were routed.
     per_request : float or None
         The ceiling.
+    alerts : tuple of RouterAlert
+        Reasons to look at the router, from the requests of all processes.
     """
 
     models: tuple[str, ...]
@@ -35,6 +116,7 @@ class RouterReport:
     costs: FloatArray
     prices: FloatArray
     per_request: float | None
+    alerts: tuple[RouterAlert, ...] = ()
 
     def __str__(self) -> str:
         lines = [f"{'model':<32}{'share':>8}{'reward':>9}{'cost':>12}{'of the bill':>13}"]
@@ -49,6 +131,7 @@ class RouterReport:
             lines.append(f"{'all':<32}{1:>8.1%}{self.rewards.mean():>9.4f}{self.costs.mean():>12.3g}{1:>13.1%}")
         if self.per_request is not None:
             lines.append(f"ceiling {self.per_request:.3g} per request")
+        lines += [f"alert: {alert}" for alert in self.alerts]
         return "\n".join(lines)
 
     def figure(self, path: str | PathLike[str]) -> Path:
