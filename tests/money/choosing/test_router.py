@@ -250,7 +250,7 @@ def test_alerts_say_that_money_piles_up_and_that_a_model_is_not_tried():
     assert health.untried == {"small": 0, "large": 1200}
     assert health.unspent == pytest.approx(1 - 1e-4 / 3e-3)
     assert [(alert.kind, alert.model) for alert in report.alerts] == [("unspent", "small"), ("untried", "large")]
-    assert "alert: 97% of the money is unspent, and small answers 100%" in str(report)
+    assert "alert: 97% of the money is unspent while small answers 100%" in str(report)
     assert router.metrics()["alert"] == {"unspent": 1, "untried": 1, "bounds": 0}
     router.remove_model("large")
     assert router.report().alerts == ()  # nothing else could be bought

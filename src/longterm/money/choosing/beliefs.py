@@ -196,7 +196,7 @@ class LinearBelief(NamedTuple):
         behind = z @ self.common
         spread = behind[:, :d] @ z.T
         spread.flat[:: len(spread) + 1] += rows[:, :d] @ x
-        return (rows[:, 2 * d :] + behind[:, d:]).T, spread
+        return np.asarray((rows[:, 2 * d :] + behind[:, d:]).T), np.asarray(spread)
 
     def widths(self, x: FloatArray) -> FloatArray:
         """Return the deviations of the K mean outcomes at x, in units of the noise's deviation."""

@@ -129,8 +129,8 @@ class _Linear(Primal[LinearState]):
             belief = belief.after(forecast, np.array([reward, *costs]), variance)
         recent, tried = state.recent, np.where(outcomes.seen, np.maximum(state.tried, choice.round), state.tried)
         if self.window and choice.counted is not None:
-            action = choice.action if len(seen) == 1 else UNKNOWN
-            recent = recent.added(action, choice.context, choice.counted[:, 0] / setting.unit[0])
+            answered = float(choice.action) if len(seen) == 1 else UNKNOWN
+            recent = recent.added(answered, choice.context, choice.counted[:, 0] / setting.unit[0])
         return LinearState(belief, squares, largest, recent, tried)
 
     def _variance(self, squares: FloatArray, forecast: Forecast, reward: float) -> tuple[float, FloatArray]:

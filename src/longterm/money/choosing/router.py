@@ -379,13 +379,13 @@ class Router:
         requests, primal = state.round - 1, state.primal
         limit, committed = float(rule.budget_set.limit(max(requests, 1))[0]), float(state.committed.value[0])
         shares = dict(zip(self.names, primal.recent.shares(rule.actions).tolist(), strict=False))
-        since = dict(zip(self.names, (requests - primal.tried).astype(int).tolist(), strict=False))
+        since = dict(zip(self.names, (requests - primal.tried).tolist(), strict=False))
         ratios = dict(zip(self.names, primal.largest.tolist(), strict=False))
         return RouterHealth(
             requests,
             min(max(1.0 - committed / limit, 0.0), 1.0) if self._has_ceiling and requests else 0.0,
             {name: shares[name] for name in self.models},
-            {name: max(since[name], 0) for name in self.models},
+            {name: max(since[name], 0.0) for name in self.models},
             {name: ratios[name] * prices[name] / declared[name] for name in self.models},
         )
 
@@ -396,9 +396,8 @@ class Router:
         """
         health = self.health()
         kinds = [alert.kind for alert in health.alerts]
-        alerts = {kind: kinds.count(kind) for kind in ("unspent", "untried", "bounds")}
-        figures: Metrics = {"share": health.shares, "untried": health.untried, "alert": alerts}
-        return self.chooser.metrics() | figures
+        alerts = {kind: float(kinds.count(kind)) for kind in ("unspent", "untried", "bounds")}
+        return self.chooser.metrics() | {"share": health.shares, "untried": health.untried, "alert": alerts}
 
     @property
     def _has_ceiling(self) -> bool:

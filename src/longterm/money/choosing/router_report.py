@@ -55,7 +55,7 @@ class RouterHealth:
         The part of the ceiling so far that was neither spent nor held back, in [0, 1]; 0 without a ceiling.
     shares : mapping of str to float
         The share of each model in use among the recent settled requests.
-    untried : mapping of str to int
+    untried : mapping of str to float
         The number of requests since the last one of each model whose outcome is known.
     excess : mapping of str to float
         The largest cost of a request as a multiple of its bound, by model, as the bound was given.
@@ -64,7 +64,7 @@ class RouterHealth:
     requests: int
     unspent: float
     shares: dict[str, float]
-    untried: dict[str, int]
+    untried: dict[str, float]
     excess: dict[str, float]
 
     @property
@@ -76,13 +76,13 @@ class RouterHealth:
             return ()
         if len(self.shares) > 1 and self.unspent > MOST_UNSPENT and self.shares[top] >= MOST_SHARE:
             what = (
-                f"{self.unspent:.0%} of the money is unspent, and {top} answers {self.shares[top]:.0%} of the requests"
+                f"{self.unspent:.0%} of the money is unspent while {top} answers {self.shares[top]:.0%} of the requests"
             )
             remedy = "Check prices and rewards, teach() some labels, or lower per_request if no model earns more"
             found.append(RouterAlert("unspent", top, f"{what}. {remedy}."))
         for name, requests in self.untried.items():
             if requests >= LONGEST_UNTRIED:
-                what = f"{name} has no outcome in the last {requests:,} requests"
+                what = f"{name} has no outcome in the last {requests:,.0f} requests"
                 remedy = "Send some there with route(models=) to know its present rewards, or remove it"
                 found.append(RouterAlert("untried", name, f"{what}. {remedy}."))
         for name, excess in self.excess.items():
