@@ -200,6 +200,18 @@ class BudgetSet:
         ]
         return np.asarray(self.limit(requests) * shares * (requests > 0))
 
+    def unspent(self, committed: ExactSum, requests: int) -> float:
+        """Return the part of an even spender's money that was not used, in [0, 1]: of the scarcest cap, without credit.
+
+        Without a cap it is 0.
+        """
+        if not self.is_cap.any():
+            return 0.0
+        slopes = self._lines[1]
+        even = np.where(slopes > 0, slopes * requests, self.plan(requests))
+        used = np.where(self.is_cap, committed.value / even, 0.0)
+        return float(min(max(1.0 - used.max(), 0.0), 1.0))
+
     @cached_property
     def largest(self) -> FloatArray:
         """The largest cost of one request, shape (m,)."""

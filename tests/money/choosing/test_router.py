@@ -9,9 +9,22 @@ from hypothesis import strategies as st
 
 from hypothesis_settings import examples
 from longterm import InputError
+from longterm._base.exact_sum import ExactSum
 from longterm.errors import BrokenBoundWarning, DatabaseError
-from longterm.money import EXP3IX, Ceiling, Chooser, HedgeDual, PlannedPrice, PrimalDual, Router, ThompsonSampling
+from longterm.money import (
+    EXP3IX,
+    Budget,
+    Ceiling,
+    Chooser,
+    HedgeDual,
+    PlannedPrice,
+    PrimalDual,
+    Router,
+    ThompsonSampling,
+)
+from longterm.money.budgets import BudgetSet
 from longterm.money.choosing.beliefs import LinearBelief
+from longterm.money.choosing.primals import ChoiceRequest
 
 MODELS = {"small": 1e-4, "large": 1e-2}
 
@@ -70,6 +83,55 @@ def test_a_silent_drop_is_noticed_and_a_recovery_too():
     models, _, _ = simulate(router, 2400, reward, usual_cost)
     share = [(models[start : start + 300] == "large").mean() for start in (300, 900, 2100)]
     assert share[1] < 0.1 < 0.3 < min(share[0], share[2])
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_misleading_labels_do_not_lock_a_router_into_its_cheapest_model(seed):
+    """The large model is better, ten labels say the opposite, and half of the requests could go there."""
+    router, rng = Router.for_models(MODELS, per_request=5e-3, features=1, seed=seed), np.random.default_rng(seed)
+    for number in range(10):
+        router.teach([0.5], {"large": float(number % 5 == 0), "small": float(number % 5 < 3)})
+    models = []
+    for _ in range(600):
+        route = router.route([0.5])
+        models.append(route.model)
+        router.settle(route, float(rng.random() < {"small": 0.6, "large": 0.9}[route.model]), MODELS[route.model])
+    assert models[400:].count("large") > 60  # without wider draws: none
+
+
+def test_draws_are_wide_while_money_is_unspent_and_never_wider_than_the_belief():
+    primal = Router.for_models(MODELS, per_request=3e-3, features=1).chooser.rule.primal
+
+    def factor(round, unspent):
+        nothing = np.zeros(1)
+        request = ChoiceRequest(round, nothing, None, nothing, np.ones(2, dtype=np.bool_), unspent)
+        return primal.spread_factor(request)
+
+    assert factor(100, 0.0) == factor(5000, 0.1) == factor(100, 0.5) == 0.3
+    assert factor(100, 0.8) == pytest.approx(0.64)
+    assert factor(1024, 0.5) == pytest.approx(0.5)
+    assert factor(10**6, 1.0) == 1.0
+    cheapest = Router.for_models(MODELS, least_quality=0.5, features=1).chooser.rule.primal
+    assert not cheapest.widen
+    with pytest.raises(InputError, match="window"):
+        ThompsonSampling(2, 1, widen=True)
+
+
+@given(
+    st.lists(st.tuples(st.floats(0.1, 1e6), st.floats(0, 10)), min_size=1, max_size=3),
+    st.integers(1, 10**6),
+)
+def test_the_unspent_part_is_that_of_the_scarcest_cap(caps, requests):
+    budgets = BudgetSet.of([Ceiling(limit, 10.0) for limit, _ in caps], None)
+    spent = np.array([limit * requests * used for limit, used in caps])
+    unspent = budgets.unspent(ExactSum.zeros((len(caps),)).add(spent), requests)
+    assert unspent == pytest.approx(max(0.0, 1 - max(used for _, used in caps)), abs=1e-9)
+
+
+def test_the_unspent_part_of_a_budget_is_beside_an_even_spender():
+    whole = BudgetSet.of([Budget(100.0, 1.0), Budget(50.0, 1.0, kind="at least")], 1000)
+    assert whole.unspent(ExactSum.zeros((2,)).add(np.array([10.0, 0.0])), 200) == pytest.approx(0.5)
+    assert BudgetSet.of(Budget(50.0, 1.0, kind="at least"), 1000).unspent(ExactSum.zeros((1,)), 5) == 0.0
 
 
 def test_a_change_of_prices_counts_at_once():

@@ -234,12 +234,12 @@ class LinearBelief(NamedTuple):
 def _unseen(own: FloatArray, outputs: int) -> FloatArray:
     """Return (C, G, h) of an action before any outcome."""
     features = len(own)
-    return np.hstack([np.diag(own), np.eye(features), np.zeros((features, outputs))])
+    return np.asarray(np.hstack([np.diag(own), np.eye(features), np.zeros((features, outputs))]))
 
 
 def _at_least(covariance: FloatArray, variances: FloatArray) -> FloatArray:
     """Return a covariance that can be inverted."""
-    return covariance + np.diag(np.where(np.diagonal(covariance) > 0, 0.0, variances))
+    return np.asarray(covariance + np.diag(np.where(np.diagonal(covariance) > 0, 0.0, variances)))
 
 
 def covariance_root(spread: FloatArray) -> FloatArray:

@@ -231,19 +231,38 @@ class ThompsonSampling(_Linear):
         Learn the deviation of each action's rewards; it begins at 0.45. `noise` then is the unit of the prior only.
     window : int
         The number of settled requests to remember, for `PlannedPrice`.
+    widen : bool
+        Widen the draws while money is unspent. v is at least u · min(1, u · max(1, t/window)), with u the part of the
+        money for the first t requests that is unspent: u² in the first `window` requests.
 
     Notes
     -----
+    **Why draws are widened.** With v < 1 a good action that begins badly may stay unplayed for about T requests with a
+    probability of T^(−v²): narrow draws have linear regret in general (Phan, Abbasi-Yadkori and Domke 2019). Such a
+    lock-in leaves money unspent, because the better action costs more. u then tends to 1, so v tends to 1, the belief's
+    own spread. A rule that spends its money keeps its narrow draws. After the first `window` requests, u · t/window is
+    the money saved in windows of requests, so that a lock-in that begins late is noticed too.
+
     No bound: no theorem that we know covers a factor below √d·ln T. The budget does not depend on it.
     """
 
     factor: float = 0.4
     draws: int = 32
+    widen: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
         validate.validate_fields(self, validate.non_negative_scalar, "factor")
         validate.count("draws", self.draws)
+        if self.widen and not self.window:
+            raise InputError("widen", "needs a window of recent requests", "Give window=512, for example")
+
+    def spread_factor(self, request: ChoiceRequest) -> float:
+        """Return v for a request."""
+        if not self.widen:
+            return self.factor
+        unspent = request.unspent
+        return max(self.factor, unspent * min(1.0, unspent * max(1.0, request.round / self.window)))
 
     def weigh(self, state: LinearState, request: ChoiceRequest, rng: np.random.Generator) -> FloatArray:
         x = self._features(request.context)
@@ -251,7 +270,7 @@ class ThompsonSampling(_Linear):
         costs = self._costs(expected[1:].T, request.costs)
         payoff = np.where(request.allowed, expected[0] - costs @ request.prices, -np.inf)
         noise = rng.standard_normal((self.draws, self.actions))
-        scale = self.factor * self.noise
+        scale = self.spread_factor(request) * self.noise
         if scale > 0:
             payoff = payoff + scale * (noise @ covariance_root(spread).T)
             best = payoff.argmax(axis=1)

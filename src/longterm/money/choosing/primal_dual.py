@@ -215,7 +215,8 @@ class PrimalDual:
             refused = OpenChoice(t, context, prices, playable, -1, none, target, counted, nothing, base)
             gradient = budgets.sign * (0.0 - target)
             return state._replace(round=t + 1, dual=self.dual.update(dual, gradient, setting)), refused
-        chances = self._chances(state, ChoiceRequest(t, context, scaled, prices, playable), rng)
+        unspent = budgets.unspent(state.committed, t)
+        chances = self._chances(state, ChoiceRequest(t, context, scaled, prices, playable, unspent), rng)
         action = _draw(chances.tolist(), rng.random())
         bound = most[action] if budgets.has_caps_only else np.where(budgets.is_cap, most[action], 0.0)
         opened = OpenChoice(t, context, prices, playable, action, chances, target, counted, bound, base)
