@@ -13,21 +13,30 @@ from longterm.server.client import Client, ServerError
 PAUSE = 0.08
 """Seconds between two rounds of requests."""
 QUALITY = {"small": (0.9, 0.25), "medium": (0.93, 0.6), "large": (0.95, 0.92)}
-"""The chance that a model answers an easy and a hard prompt well."""
+"""The mean score of a model's answers to an easy and to a hard prompt."""
+JUDGE = 0.15
+"""The standard deviation of the scores that a judge gives to equal answers."""
 PRICES = {"small": 4e-5, "medium": 6e-4, "large": 9e-3}
+SPAN = 400
+"""The number of requests between two changes of prices."""
+OFFERS: tuple[dict[str, float], ...] = ({}, {"large": 0.2}, {"medium": 5.0})
+"""Factors of the prices, in turn."""
+LARGEST = 8
+"""The largest cost of a request, in prices, as in demo.toml."""
 PROMPTS = ("What is the capital of France?", "Prove that every group of order p² is abelian.")
 THUMBNAILS = {"cached": (0.35, 0.0), "fast": (0.6, 0.3), "sharp": (0.85, 0.9)}
 """Reward and cost."""
 
 
 def main(url: str) -> None:
-    """Send requests until the process ends. A server that does not answer yet is waited for."""
+    """Send requests until the process ends, once the server answers."""
     client, draw = Client(url, retries=2), random.Random(1)
     number, session = 0, f"{time.time():.0f}"
+    _wait(client)  # before the first draw, so that the requests do not depend on the time that the server takes
     while True:
         number += 1
         try:
-            _route(client, draw)
+            _route(client, draw, number)
             _hold(client, draw, f"{session} {number}")
             _choose(client, draw)
             _bid(client, draw)
@@ -39,12 +48,37 @@ def main(url: str) -> None:
         time.sleep(PAUSE)
 
 
-def _route(client: Client, draw: random.Random) -> None:
-    is_hard = draw.random() < 0.4
-    route = client.act("models", prompt=PROMPTS[is_hard])
-    model = route["action"]
-    cost = PRICES[model] * draw.lognormvariate(-0.1, 0.45)
-    client.settle("models", route["token"], reward=float(draw.random() < QUALITY[model][is_hard]), cost=cost)
+def _wait(client: Client) -> None:
+    """Return when the server answers."""
+    while True:
+        try:
+            client.status()
+        except ServerError as error:
+            if error.status == 401:
+                raise
+            time.sleep(0.2)
+        else:
+            return
+
+
+def prices_at(number: int) -> dict[str, float]:
+    """Return the prices of a request, counted from 1."""
+    factors = OFFERS[(number - 1) // SPAN % len(OFFERS)]
+    return {model: price * factors.get(model, 1.0) for model, price in PRICES.items()}
+
+
+def outcome(model: str, *, is_hard: bool, price: float, draw: random.Random) -> tuple[float, float]:
+    """Return the score and the cost of an answer."""
+    score = draw.gauss(QUALITY[model][is_hard], JUDGE)
+    return min(max(score, 0.0), 1.0), min(price * draw.lognormvariate(-0.1, 0.45), LARGEST * price)
+
+
+def _route(client: Client, draw: random.Random, number: int) -> None:
+    is_hard, prices = draw.random() < 0.4, prices_at(number)
+    bounds = {model: LARGEST * price for model, price in prices.items()}
+    route = client.act("models", prompt=PROMPTS[is_hard], costs=prices, bounds=bounds)
+    score, cost = outcome(route["action"], is_hard=is_hard, price=prices[route["action"]], draw=draw)
+    client.settle("models", route["token"], reward=score, cost=cost)
 
 
 def _hold(client: Client, draw: random.Random, key: str) -> None:
