@@ -62,6 +62,18 @@ def test_prometheus_reads_money_counts_and_latencies(tmp_path):
         assert metrics(url)["longterm_refused_total", "money"] == 2
 
 
+def test_prometheus_reads_the_alerts_of_a_router(tmp_path):
+    with in_thread(tmp_path) as url, Client(url) as client:
+        for _ in range(120):
+            route = client.act("models", prompt="What is 2 + 2?", allowed=["small"])
+            client.settle("models", route["token"], reward=0.5, cost=1e-4)
+        found = metrics(url)
+    assert found["longterm_share", "models", "small"] == 1.0
+    assert found["longterm_untried", "large", "models"] == 120
+    assert found["longterm_alert", "models", "unspent"] == 1
+    assert found["longterm_alert", "bounds", "models"] == 0
+
+
 def test_the_counter_of_money_never_falls(tmp_path):
     """Not after a new period, a reset, a correction or a restart: a rate can be taken of it."""
     with in_thread(tmp_path) as url, Client(url) as client:

@@ -32,6 +32,9 @@ _GAUGES = {
     "coverage": "The share of outcomes inside their interval",
     "target": "The nominal coverage",
     "violation": "The signed violation of a learner's constraint",
+    "share": "The share of a router's recent requests that a model answered",
+    "untried": "The requests since a router's model had an outcome",
+    "alert": "The models of a router with this alert: unspent money, untried for long, costs above their bounds",
 }
 
 

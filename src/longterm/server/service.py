@@ -78,5 +78,5 @@ class Service:
     def metrics(self, name: str) -> Metrics:
         """Return the figures of one object."""
         one = self.objects[name]
-        found: Metrics = getattr(one, "chooser", one).metrics()
+        found: Metrics = getattr(one, "router", getattr(one, "chooser", one)).metrics()
         return found
