@@ -219,7 +219,7 @@ def test_the_account_may_depend_on_the_request(database, strategies):
 def test_the_strategy_of_the_guide(tmp_path, monkeypatch):
     import litellm
 
-    (code,) = re.findall(r"```python\n(# In every worker.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
+    (code,) = re.findall(r"```python\n(# In every process.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
     models = [{"model_name": "any", "litellm_params": {"model": f"openai/{k}", "api_key": "none"}} for k in "ab"]
     names = {"router": litellm.Router(model_list=models, num_retries=0)}
     monkeypatch.chdir(tmp_path)

@@ -126,7 +126,7 @@ class _Served:
 
     def __init__(self, service: Service, step: int) -> None:
         self.service = service
-        self.history = History(service.database, step)
+        self.history = History(service.database, step, service.durability)
         self.recorder = HistoryRecorder(self.history)
         self.lanes = {name: Lane(name) for name in service.objects}
         self.history_lane = Lane("the history")

@@ -19,7 +19,7 @@ from typing import Any
 
 from longterm.errors import DatabaseError
 from longterm.storage import schema as sql
-from longterm.storage.database import Database
+from longterm.storage.database import Database, Durability
 from longterm.storage.replica import NoCopy, Replica, Stored
 
 KIND = "server history"
@@ -48,12 +48,14 @@ class History(Stored[NoCopy]):
         The service's database.
     step : int
         Seconds of an interval; the same in all workers.
+    durability : {"commit", "relaxed"}
+        That of the service's objects, so that they share connections.
     """
 
-    def __init__(self, url: str, step: int = STEP) -> None:
+    def __init__(self, url: str, step: int = STEP, durability: Durability = "relaxed") -> None:
         self.step = step
         self._replica = Replica(NoCopy(KIND), {"step": step})
-        self._replica.attach(url, OBJECT, "relaxed")
+        self._replica.attach(url, OBJECT, durability)
 
     def add(self, counts: Counts, figures: dict[str, Any] | None = None) -> None:
         """Add counts to the totals and to the present interval. Figures replace those of the interval."""

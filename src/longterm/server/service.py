@@ -7,7 +7,11 @@ from typing import Any
 
 from longterm.money import Chooser, Router
 from longterm.server.tokens import KnownToken
+from longterm.storage.database import Durability
+from longterm.storage.pool import ConnectionPool
 from longterm.storage.replica import Metrics
+
+POSTGRES = ("postgresql://", "postgres://")
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,8 @@ class Service:
     ----------
     database : str
         The file or URL.
+    durability : {"commit", "relaxed"}
+        Of all of them.
     title : str
         For the page.
     objects : dict
@@ -61,19 +67,30 @@ class Service:
         The units of their money, by name.
     tokens : tuple of KnownToken
         Who may call.
+    pool : ConnectionPool, optional
+        The connections that its objects share, on PostgreSQL.
     """
 
     database: str
+    durability: Durability = "commit"
     title: str = "longterm"
     objects: dict[str, Any] = field(default_factory=dict)
     kinds: dict[str, str] = field(default_factory=dict)
     units: dict[str, str] = field(default_factory=dict)
     tokens: tuple[KnownToken, ...] = ()
+    pool: ConnectionPool | None = None
+
+    @property
+    def is_postgres(self) -> bool:
+        """True if the database is one of PostgreSQL."""
+        return self.database.startswith(POSTGRES)
 
     def close(self) -> None:
         """Close all connections."""
         for one in self.objects.values():
             one.close()
+        if self.pool is not None:
+            self.pool.close()
 
     def metrics(self, name: str) -> Metrics:
         """Return the figures of one object."""

@@ -55,8 +55,9 @@ from longterm.money import (
 )
 from longterm.play import LiveLearner
 from longterm.server.changes import AppliedSettings, apply_account, warn_of_others
-from longterm.server.service import ServedChooser, ServedRouter, Service
+from longterm.server.service import POSTGRES, ServedChooser, ServedRouter, Service
 from longterm.server.tokens import HASH, Caller, KnownToken
+from longterm.storage.pool import limit_connections
 
 try:
     from longterm.server.tables import Table, at, built, chosen, read_table
@@ -282,6 +283,7 @@ class ServiceTable(Table):
     database: str
     durability: Literal["commit", "relaxed"] = "commit"
     title: str = "longterm"
+    connections: int = 2
     tokens: dict[str, dict[str, Any]] = {}
     learner: dict[str, Any] = {}
     chooser: dict[str, Any] = {}
@@ -343,9 +345,11 @@ def open_service(table: Mapping[str, Any], folder: Path, *, apply: bool = True) 
     """Open the objects of a table. A relative path of its database is in `folder`."""
     settings = read_table(ServiceTable, table, "service")
     database = os.environ.get(DATABASE) or settings.database
-    if not database.startswith(("postgresql://", "postgres://")):
+    if not database.startswith(POSTGRES):
         database = os.fspath(folder / database)
-    service = Service(database, settings.title)
+    service = Service(database, settings.durability, settings.title)
+    if service.is_postgres:
+        service.pool = at("service", limit_connections, database, settings.durability, settings.connections)
     memory = AppliedSettings(database) if apply else None
     applied = None if memory is None else memory.read()
     tables: dict[str, Any] = {}

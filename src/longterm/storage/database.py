@@ -17,6 +17,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 from longterm._base.files import partial_beside, replace_file
 from longterm.errors import RESTORE, DatabaseError, InputError, missing_extra
 from longterm.storage.clock import SYSTEM, Clock
+from longterm.storage.pool import ConnectionPool, pool_of
 from longterm.storage.schema import LAST_TIME, LOCK_OBJECT, READ_PARTS, SCHEMA_VERSION, TABLES, Statement
 
 T = TypeVar("T")
@@ -82,6 +83,7 @@ class Database:
         clock: Clock = SYSTEM,
     ) -> None:
         self._connection: Any = None
+        self._pool: ConnectionPool | None = None
         if durability not in ("commit", "relaxed"):
             raise InputError("durability", f"{durability!r} is not known", "Choose 'commit' or 'relaxed'")
         text = _require_url(url)
@@ -106,20 +108,40 @@ class Database:
         if self._connection is None:
             if self._is_closed:
                 raise DatabaseError(self.path, "closed", "this object was closed", "Open it again")
-            self._connection = self._connect_postgres() if self.is_postgres else self._connect_sqlite()
+            self._connection = self._pooled() if self.is_postgres else self._connect_sqlite()
         return self._connection
+
+    def _pooled(self) -> Any:
+        """Return a connection of the pool of this process, or a new one if it has no pool."""
+        self._pool = pool_of(self._url, self._durability)
+        connection = self._connect_postgres() if self._pool is None else self._pool.acquire(self._connect_postgres)
+        if connection is None:
+            what = f"none of its {self._pool.size if self._pool else 0} connections was free in time"
+            raise DatabaseError(self.path, "busy", what, "Call again, or raise the number of connections")
+        return connection
+
+    def _give_back(self) -> None:
+        """Give a connection of a pool back, unless a transaction is open on it."""
+        connection, pool = self._connection, self._pool
+        if pool is not None and connection is not None and connection.info.transaction_status == 0:
+            self._connection = None
+            pool.release(connection)
 
     def abandon(self) -> None:
         """Forget a connection that another process uses, without closing it."""
         _ABANDONED.append(self._connection)
-        self._connection = None
+        self._connection = self._pool = None
 
     def disconnect(self) -> None:
         """Close the connection. The next statement opens another."""
         connection, self._connection = self._connection, None
-        if connection is not None:
-            with suppress(Exception):  # the server may be gone
-                connection.close()
+        if connection is None:
+            return
+        if self._pool is not None:
+            self._pool.discard(connection)
+            return
+        with suppress(Exception):  # the server may be gone
+            connection.close()
 
     def close(self) -> None:
         """Close the connection for good."""
@@ -352,7 +374,11 @@ class Database:
     def _execute(self, sql: str, arguments: Sequence[Any]) -> Any:
         connection = self._connection or self.connection
         if self.is_postgres:
-            return connection.execute(_postgres_sql(sql), arguments)
+            try:
+                return connection.execute(_postgres_sql(sql), arguments)  # its rows are here, without the connection
+            finally:
+                if self._pool is not None:
+                    self._give_back()
         try:
             return connection.execute(sql, arguments)
         except sqlite3.OperationalError as error:
@@ -395,8 +421,10 @@ class Database:
                 connection.execute("ROLLBACK")
         elif connection.closed or connection.broken:
             self.disconnect()
-        elif connection.info.transaction_status != 0:
-            connection.execute("ROLLBACK")
+        else:
+            if connection.info.transaction_status != 0:
+                connection.execute("ROLLBACK")
+            self._give_back()
 
     # --- files -----------------------------------------------------------------------------------------------
 
