@@ -18,5 +18,5 @@ def test_half_a_minute_of_soaking_loses_nothing():
     done = subprocess.run([sys.executable, SOAK, "30"], capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
     rows = [line.split() for line in done.stdout.splitlines()[2:]]
-    assert len(rows) == 11
+    assert len(rows) == 12
     assert all(int(row[-5].replace(",", "")) > 0 for row in rows[:-1]), done.stdout  # the last needs a server

@@ -31,6 +31,7 @@ import numpy as np
 import chooser_plan
 import ledger_model
 import one_budget
+import replica_model
 from live_plan import PROBLEM, fresh, image, next_call, position, start, step
 from longterm import AOGD, Fleet, observe
 from longterm.errors import AlreadyToldError, DatabaseError, LongtermError, StorageError, UnknownTokenError
@@ -538,6 +539,21 @@ class Ledgers(Attack):
         self.folder.mkdir()
 
 
+class Replicas(Attack):
+    what = "2 to 4 replicas beside one object in memory"
+
+    def strike(self) -> None:
+        for name in replica_model.KINDS:
+            seed = self.dice.randrange(10**9)
+            try:
+                replica_model.search(name, self.folder, seed, 150)
+            except replica_model.DisagreementError as error:
+                self.line.blame("wrong", f"{error}".replace("\n", " | "))
+            self.line.tried += 150
+        shutil.rmtree(self.folder)
+        self.folder.mkdir()
+
+
 class Servers(Budgets):
     what = "the same on PostgreSQL, restarted under load"
     options: ClassVar[dict[str, Any]] = {"processes": 4, "kills": 3, "requests": 60, "restarts": 1}
@@ -566,7 +582,7 @@ class Servers(Budgets):
 
 ATTACKS: tuple[type[Attack], ...] = (
     *(Kills, Signals, FullDisks, Processes, Restarts, Hostile, Snapshots, Choosers),
-    *(Budgets, Ledgers, Servers),
+    *(Budgets, Ledgers, Replicas, Servers),
 )
 
 

@@ -32,6 +32,8 @@ SPARED = 1024
 """Rows that were changed in this many last versions are not deleted. A replica further behind reads all open rounds."""
 PRUNE_EVERY = 64
 """Old rows are deleted once in this many versions."""
+SET_BACK = 3600.0
+"""Forgotten keys are deleted after this time in seconds: a clock that is set back by less changes no answer."""
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -88,7 +90,7 @@ class RoundChange(NamedTuple, Generic[S, T]):
         written += sql.close_rounds(name, copy.expired_status, after, self.expired)
         if after // PRUNE_EVERY != before // PRUNE_EVERY:
             written.append((sql.DELETE_ROUNDS, (name, copy.asked - copy.closed_kept, after - SPARED)))
-            written.append((sql.DELETE_KEYS, (name, now - copy.remember)))
+            written.append((sql.DELETE_KEYS, (name, now - copy.remember - SET_BACK)))
         written += copy.further_statements(self)
         return written, 1
 
@@ -114,7 +116,7 @@ class RoundChange(NamedTuple, Generic[S, T]):
             if self.key is not None:
                 copy.keys.pop(self.key, None)  # a forgotten one, so that the oldest keys come first
                 copy.keys[self.key] = number, self.round
-            while copy.keys and copy.is_forgotten(*next(iter(copy.keys.values())), self.round.opened):
+            while copy.keys and copy.is_forgotten(*next(iter(copy.keys.values())), self.round.opened - SET_BACK):
                 copy.keys.pop(next(iter(copy.keys)), None)
 
 
@@ -320,10 +322,15 @@ class RoundsCopy(ABC, Generic[S, T]):
         else:
             rows = self.database.rounds(sql.READ_KEY, self.name, key)
             found = NoChange(rows[0].number, self.database.decoded(self._round, rows[0])) if rows else None
-        if found is None or not self.is_forgotten(*found, now):
+        if found is None or found.round.opened >= now - self.remember:
             return found
-        if self.database is not None:
-            self.database.write([(sql.DELETE_KEY, (self.name, key, found.number))], 0)
+        if self.database is None:
+            return None if self.is_forgotten(*found, now) else found
+        # Another process may have closed the round since this copy was read.
+        rows = self.database.rounds(sql.READ_ROUND, self.name, found.number)
+        if rows and rows[0].status == OPEN:
+            return found
+        self.database.write([(sql.DELETE_KEY, (self.name, key, found.number))], 0)
         return None
 
     def find(self, given: Any, now: float) -> tuple[int, OpenRound[T]]:

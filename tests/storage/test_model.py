@@ -1,0 +1,88 @@
+"""Several replicas of an object, with calls that cross and a clock that jumps, are one object in memory."""
+
+import pytest
+
+import replica_model
+from longterm.storage import schema
+from longterm.storage.replica import Replica
+from longterm.storage.rounds import RoundsCopy
+from memory_files import tmp_path as tmp_path
+from postgres import server
+from replica_model import KINDS, DisagreementError
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_replicas_are_one_object(tmp_path, name):
+    replica_model.search(name, tmp_path, 1, 100)
+
+
+@pytest.mark.slow
+def test_replicas_are_one_object_on_postgresql(tmp_path, tmp_path_factory):
+    pytest.importorskip("psycopg")
+    with server(tmp_path_factory.mktemp("postgres")) as running:
+        if running is None:
+            pytest.skip("no PostgreSQL server can be started here")
+        for name in KINDS:
+            replica_model.search(name, tmp_path, 7, 60, running.url)
+
+
+def forgets_closed_rounds(monkeypatch):
+    """As it was: a replica that is behind takes a round that was closed since for an open one."""
+    monkeypatch.setattr(schema, "READ_CHANGED", schema.READ_CHANGED + " AND status = 0")
+
+
+def tells_beside_asks(monkeypatch):
+    """As it was: a tell does not notice the rounds that another process has opened meanwhile."""
+    monkeypatch.setattr(schema, "UPDATE_OBJECT_UP_TO", schema.UPDATE_OBJECT + " AND ? >= 0")
+
+
+def remembers_few_rounds(monkeypatch):
+    """As it was: a key is forgotten after a number of rounds."""
+    repeated = RoundsCopy.repeated
+
+    def forgets(self, key, now):
+        found = repeated(self, key, now)
+        return None if found is not None and found.number < self.asked - 10 else found
+
+    monkeypatch.setattr(RoundsCopy, "repeated", forgets)
+
+
+def expires_in_order(monkeypatch):
+    """As it was: a round opened by a clock that was ahead keeps later ones from expiring."""
+
+    def outdated(self, now):
+        found = []
+        for number, opened in self.open.items():
+            if self.max_age is None or opened.opened >= now - self.max_age:
+                break
+            found.append(number)
+        return tuple(found)
+
+    monkeypatch.setattr(RoundsCopy, "outdated", outdated)
+
+
+def expires_with_traffic(monkeypatch):
+    """As it was: rounds are closed by the next call, and figures show them as open until then."""
+    monkeypatch.setattr(Replica, "_is_due", lambda self: False)
+
+
+def skips_the_version(monkeypatch):
+    """A replica writes although another one was first."""
+    monkeypatch.setattr(schema, "UPDATE_OBJECT", schema.UPDATE_OBJECT.replace("version = ?", "version <= 99999 + ?"))
+    monkeypatch.setattr(schema, "UPDATE_OBJECT_UP_TO", schema.UPDATE_OBJECT_UP_TO.replace("version = ?", "TRUE OR ?"))
+
+
+MUTANTS = (forgets_closed_rounds, tells_beside_asks, remembers_few_rounds, expires_in_order, expires_with_traffic)
+
+
+@pytest.mark.parametrize("mutant", [*MUTANTS, skips_the_version])
+def test_the_search_finds_faults(tmp_path, monkeypatch, mutant):
+    monkeypatch.setattr(replica_model, "shortest", lambda plan, is_wrong: plan)
+    mutant(monkeypatch)
+    for seed in range(40):
+        for name in ("learner", "pacer: mirror descent"):
+            try:
+                replica_model.search(name, tmp_path, seed, 100)
+            except DisagreementError:
+                return
+    pytest.fail("the search finds nothing")
