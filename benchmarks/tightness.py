@@ -28,7 +28,10 @@ from longterm.theory.bounds import REGRET
 
 HORIZONS = (4, 32)
 STRONGLY_CONVEX: tuple[dict[str, str], ...] = ({"steps": "strongly convex"},)
-SKIPPED = {"two_point_bandit": "its bounds hold in expectation"}
+SKIPPED = {
+    "osoco": "its bounds hold with high probability, against losses that do not depend on its draws",
+    "two_point_bandit": "its bounds hold in expectation",
+}
 
 
 def problems() -> dict[str, Problem]:

@@ -14,6 +14,7 @@ from longterm._base.arrays import as_column, dot, like, namespace
 from longterm.learners import (
     AFTRL,
     LEWA,
+    OSOCO,
     AdaGradAOGD,
     AdaptiveAFTRL,
     AdaptivePenalisedFTRL,
@@ -305,6 +306,9 @@ def learners(problem: Problem) -> dict[str, Learner[Any]]:
         made["one projection"] = OneProjectionSGD.for_problem(problem, horizon=200, projection=project, slope=1.0)
     if isinstance(problem.constraint, L2Budget):  # {g ≤ 0} lies inside B
         made["feasible online ADM"] = FeasibleOnlineADM.for_problem(problem, horizon=200, projection=project)
+    affine = None if problem.constraint.parameters else problem.constraint.as_affine()
+    if isinstance(problem.enclosing_set, (Ball, Box)) and affine is not None and affine.limit.min() > 0:
+        made["OSOCO"] = OSOCO.for_problem(problem, noise=0.01)
     if isinstance(problem.enclosing_set, Simplex):
         made["constrained experts"] = ConstrainedExperts.for_problem(problem, horizon=1000, beta=0.8)
         made["LEWA"] = LEWA.for_problem(problem, horizon=200)

@@ -10,6 +10,7 @@ from longterm.learners.cuts.hedged_cuts import HedgedCuts
 from longterm.learners.cuts.hinted_cuts import HintedCuts
 from longterm.learners.cuts.latest_cut import LatestCut
 from longterm.learners.experts.constrained_experts import ConstrainedExperts
+from longterm.learners.experts.osoco import OSOCO
 from longterm.learners.ftrl.aftrl import AFTRL, AdaptiveAFTRL, MixedAFTRL
 from longterm.learners.ftrl.ftrl import FTRL
 from longterm.learners.ftrl.penalised_ftrl import AdaptivePenalisedFTRL, MixedPenalisedFTRL, PenalisedFTRL
@@ -52,6 +53,7 @@ __all__ = [
     "AOGD",
     "FTRL",
     "LEWA",
+    "OSOCO",
     "AdaGradAOGD",
     "AdaptiveAFTRL",
     "AdaptivePenalisedFTRL",

@@ -29,6 +29,9 @@ from longterm.problems.sets import Ball, Set
 WEIGHT_ERROR = 1e-7
 """The relative error of the weight in the search for the active rows of a penalised point."""
 
+NEVER_BINDS = 1e300
+"""A weight that no multiplier reaches: with it, the penalised point is the nearest point."""
+
 
 class Nearest(NamedTuple):
     """The nearest point, and the multipliers of the rows."""
