@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -84,8 +83,12 @@ class AccountSettings(NamedTuple):
     reserve: int | None
 
 
-@dataclass(frozen=True)
-class Account:
+def _are_amounts(numbers: tuple[Any, ...]) -> bool:
+    """Return whether all of these are integers that a sum may have."""
+    return set(map(type, numbers)) == {int} and min(numbers) >= 0 and max(numbers) < LARGEST
+
+
+class Account(NamedTuple):
     """A row of `longterm_accounts`.
 
     `exposed` is the sum of the largest costs of open holds. `part` is what was replenished beyond whole units, in
@@ -110,31 +113,22 @@ class Account:
 
     def require_sound(self) -> None:
         """Raise a ValueError unless a stored account makes sense."""
-        numbers = (
-            self.maximum,
-            self.reserve or 0,
-            self.rate,
-            self.spent,
-            self.held,
-            self.exposed,
-            self.updated,
-            self.part,
-            self.total,
-        )
+        amounts = self.maximum, self.reserve or 0, self.rate, self.spent, self.held
+        numbers = *amounts, self.exposed, self.updated, self.part, self.total
         texts = self.name, self.zone, self.since, self.parent or ""
-        sound = all(type(number) is int and 0 <= number < LARGEST for number in numbers)
-        if not sound or not all(isinstance(text, str) for text in texts) or self.period not in (None, *PERIODS):
+        known = all(isinstance(text, str) for text in texts) and self.period in (None, *PERIODS)
+        if not (known and _are_amounts(numbers)):
             raise ValueError(f"account {self.name!r:.60} makes no sense")
 
     def at(self, now: int) -> Account:
         """Return the account with what a new period or the replenishment changes. A clock set back changes nothing."""
         if self.period is not None:
             since = period_of(self.period, self.zone, now)
-            return replace(self, spent=0, since=since, updated=now) if since > self.since else self
+            return self._replace(spent=0, since=since, updated=now) if since > self.since else self
         if self.rate and now > self.updated:
             back, part = divmod(self.part + self.rate * (now - self.updated), SECOND)
             is_empty = back >= self.spent
-            return replace(self, spent=0 if is_empty else self.spent - back, updated=now, part=0 if is_empty else part)
+            return self._replace(spent=0 if is_empty else self.spent - back, updated=now, part=0 if is_empty else part)
         return self
 
     def has_ended(self, then: int) -> bool:
@@ -158,13 +152,12 @@ class Account:
     def changed(self, spent: int, held: int, exposed: int) -> Account:
         """Return the account with these increments. Spending is at least 0 after a new period."""
         rest = max(self.spent + spent, 0)
-        return replace(
-            self,
+        return self._replace(
             spent=rest,
             held=self.held + held,
             exposed=self.exposed + exposed,
             part=self.part if rest else 0,
-            total=self.total + max(spent, 0),
+            total=min(self.total + max(spent, 0), LARGEST - 1),
         )
 
 
@@ -194,11 +187,14 @@ class Hold(NamedTuple):
         """Raise a ValueError unless a stored hold makes sense."""
         amounts = self.amount, self.largest, self.asked, self.answer, self.spent
         numbers = *amounts, self.status, self.is_lease, self.opened, self.expires or 0, self.closed or 0
-        sound = all(type(number) is int and 0 <= number < LARGEST for number in numbers)
         texts = isinstance(self.account, str) and isinstance(self.group or "", str) and isinstance(self.who, str)
         known = self.status in (OPEN, SETTLED, RELEASED, EXPIRED) and (self.status == OPEN) == (self.closed is None)
-        if not (sound and texts and known):
+        if not (_are_amounts(numbers) and texts and known):
             raise ValueError(f"hold {self.key!r:.60} makes no sense")
+
+    def has_expired(self, now: int) -> bool:
+        """Return whether an open hold's time is over. A lease counts until its holder reports."""
+        return self.status == OPEN and not self.is_lease and self.expires is not None and self.expires <= now
 
     def is_forgotten(self, since: int) -> bool:
         """Return whether the hold was settled or released at a time or before it, so that its key is free again."""

@@ -38,7 +38,8 @@ LONGEST_KEY = 200
 class LedgerRows:
     """The rows of one ledger. Every method is called inside a transaction that has locked the ledger.
 
-    Every method closes the expired holds first, so what it does depends on the time and not on earlier traffic.
+    A method closes the expired holds that matter to it first, so what it does depends on the time and not on earlier
+    traffic.
 
     Parameters
     ----------
@@ -346,10 +347,12 @@ class LedgerRows:
 
     def _current(self, database: Database, key: str) -> Hold:
         """Return a hold as it is at this moment."""
-        self.expire(database, database.now())
-        hold = self.find(database, key)
+        hold, now = self.find(database, key), database.now()
         if hold is None:
             raise InputError("key", f"there is no hold {key!r}, or it was closed long ago", "Give the key of a hold")
+        if hold.has_expired(now):
+            self.expire(database, now)
+            hold = hold._replace(amount=0, largest=0, status=EXPIRED, closed=hold.expires)
         return hold
 
     def _write(self, database: Database, accounts: Iterable[Account]) -> None:
