@@ -6,7 +6,8 @@ Each process holds and settles in one ledger, half of the requests directly and 
 It says what was acknowledged. Processes are killed and replaced until there were so many kills and requests. Then
 everything acknowledged must be in the ledger, its sums must be those of its holds, and the spend of every account at
 most its limit and reserve, after all open requests were settled at their full cost. Holds of a third account expire
-while the clocks of some processes are wrong.
+while the clocks of some processes are wrong. A fourth account is spent from leases, also by processes that are idle for
+longer than a lease.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ def work(url: str, durability: Any, say: Callable[[str], None], dice: random.Ran
     ledger = patiently(lambda: ledger_at(url, durability))
     account = SharedAccount("chosen", units=100)
     chooser = patiently(lambda: Chooser.open(url, rule(), account=account, durability=durability, holds=HOLDS))
-    offset = dice.choice([0, 0, -3600, 3600]) * 10**6
+    offset, lease = dice.choice([0, 0, -3600, 3600]) * 10**6, None
     now = Database.now
     while True:
         key = secrets.token_hex(8)
@@ -101,6 +102,14 @@ def work(url: str, durability: Any, say: Callable[[str], None], dice: random.Ran
                 with contextlib.suppress(AlreadyToldError):  # settled by the call whose answer was lost
                     patiently(lambda choice=choice, cost=cost: chooser.settle(choice, 0.5, cost / 100))
                 say(f"settled chooser {choice}")
+            elif kind < 0.95:
+                if lease is None or not lease.spend(cost):
+                    lease = patiently(lambda: ledger.lease("leased", 3 * LARGEST, seconds=0.3))
+                    time.sleep(dice.choice([0, 0, 0, 0.4]))
+                    if not lease.spend(cost):
+                        say("refused")
+                        continue
+                say(f"leased {cost}")
             else:
                 Database.now = lambda self: now(self) + offset  # type: ignore[method-assign]
                 try:
@@ -128,7 +137,7 @@ def run(
     """Run processes on one budget and count what was lost and what is over the bound."""
     dice = random.Random(seed)
     with ledger_at(url, durability) as ledger:
-        for name, share in (("held", 0.5), ("chosen", 0.4), ("expiring", 0.1)):
+        for name, share in (("held", 0.5), ("chosen", 0.4), ("expiring", 0.05), ("leased", 0.05)):
             ledger.add_account(name, int(0.8 * share * requests * MEAN), reserve=processes * LARGEST)
     with contextlib.suppress(DatabaseError):
         Chooser.open(url, rule(), account=SharedAccount("chosen", units=100), holds=HOLDS).close()
@@ -192,12 +201,14 @@ def judge(url: str, killed: int, heard: list[str]) -> Found:
     database = Database(url, "relaxed")
     rows = database.read("SELECT key, account, amount, largest, spent, status FROM longterm_holds")
     holds = {key: row for key, *row in rows}
-    lost = 0
+    lost = leased = 0
     for line in heard:
         kind, _, key = line.partition(" ")
         if kind == "held" and key not in holds:
             lost += 1
             words.append(f"lost: {line}")
+        if kind == "leased":
+            leased += int(key)
         if kind == "settled":
             status, spent = holds[key][4] if key in holds else None, holds[key][3] if key in holds else None
             if status != 1 or (not key.startswith("chooser") and spent != cost_of(key)):
@@ -205,6 +216,10 @@ def judge(url: str, killed: int, heard: list[str]) -> Found:
                 words.append(f"lost: {line}")
     sums = database.read("SELECT name, spent, held, exposed, maximum, reserve FROM longterm_accounts")
     database.close()
+    known = sum(row[3] + row[1] for row in holds.values() if row[0] == "leased")
+    if leased > known:
+        lost += 1
+        words.append(f"{leased} were spent from leases, and the ledger knows of {known}")
     late = sum(row[3] for row in holds.values() if row[0] == "expiring" and row[4] == 1)
     over = 0
     for name, spent, held, exposed, maximum, reserve in sums:
@@ -216,7 +231,7 @@ def judge(url: str, killed: int, heard: list[str]) -> Found:
         if spent + exposed > maximum + reserve + (late if name == "expiring" else 0):
             over += spent + exposed - maximum - reserve
             words.append(f"{name!r} is over: {spent} + {exposed} of {maximum} + {reserve}")
-    settled = sum(line.startswith("settled") for line in heard)
+    settled = sum(line.startswith(("settled", "leased")) for line in heard)
     refused = heard.count("refused")
     return Found(killed, settled + refused, len(heard) - refused, refused, lost, over, words)
 
