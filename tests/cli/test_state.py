@@ -40,6 +40,13 @@ def test_it_lists_objects_accounts_and_holds(state):
         assert word in text
 
 
+def test_it_lists_what_is_open_at_this_moment(state, database):
+    with Ledger.existing(database, "money") as ledger:
+        ledger.hold("search", 33, "short", seconds=0.001)
+        time.sleep(0.002)
+        assert "organisation 50, search 50" in " ".join(state("show").split())
+
+
 def test_it_changes_what_a_person_decides(state, database):
     state("set", "money/search", "limit=50", "reserve=3", "--note", "ticket 1")
     state("set", "money/organisation", "period=day", "timezone=UTC")

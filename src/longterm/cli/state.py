@@ -86,12 +86,22 @@ class StateCommand:
 
     def _show(self) -> None:
         self._words("", 0, 0)
-        found = describe(self.database)
+        found = [self._present(one) for one in describe(self.database)]
         _print(("name", "kind", "rounds", "open", "spent", "held", "last change (UTC)"), [_row(one) for one in found])
         for one in found:
             if one.kind == "ledger":
                 with self._opened(one.name) as ledger:
                     _print_ledger(one.name, ledger)
+
+    def _present(self, found: StoredObject) -> StoredObject:
+        """Return a ledger with its holds and periods as they are at this moment."""
+        if found.kind != "ledger":
+            return found
+        with self._opened(found.name) as ledger:
+            balances = ledger.accounts
+            spent: dict[str, float] = {name: balance.spent for name, balance in balances.items()}
+            held: dict[str, float] = {name: balance.held for name, balance in balances.items()}
+            return found._replace(open=len(ledger.open_holds()), spent=spent, held=held)
 
     def _set(self) -> None:
         target, *pairs = self._words("money/search limit=50", 2)
