@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import time
 
 import pytest
@@ -103,7 +104,8 @@ def test_it_refuses_what_it_cannot_do(state, words):
     before = state("show")
     with pytest.raises(InputError):
         state(*words)
-    assert state("show").splitlines()[1:] == before.splitlines()[1:]
+    after, before = (re.sub(r"-?\d+ (s|min) +", "", text) for text in (state("show"), before))  # without ages
+    assert after.splitlines()[1:] == before.splitlines()[1:]
 
 
 def test_times_are_dates_or_times_back():
