@@ -364,6 +364,8 @@ def recent_learners(problem: Problem) -> dict[str, Learner[Any]]:
         "Yu–Lee–Lee, hard, sharp": YuLeeLee.for_problem(problem, hard=True, rates="sharp"),
         "A-OGD with a penalty": AOGD.for_problem(problem, penalty=0.3),
     }
+    if problem.constraint.parameters:
+        made["hedged cuts, remembered"] = HedgedCuts.for_problem(problem, remembered=4)
     B = problem.enclosing_set
     if isinstance(B, Ball) or (isinstance(B, Box) and np.all(B.lower < B.upper)):
         made["two-point bandit"] = TwoPointBandit.for_problem(problem, horizon=1000, seed=5)

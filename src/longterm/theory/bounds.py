@@ -91,8 +91,11 @@ class Bounds(Mapping[str, FloatArray]):
     def __repr__(self) -> str:
         if not self.values_by_measure:
             return f"Bounds(none: {self.reason})"
-        last = (f"{name} ≤ {np.max(values):.4g}" for name, values in self.values_by_measure.items())
+        last = (f"{name} ≤ {np.max(values):.4g}{self._remark(name)}" for name, values in self.values_by_measure.items())
         return f"Bounds({', '.join(last)} after {np.max(self.rounds)} rounds)"
+
+    def _remark(self, measure: str) -> str:
+        return " (vacuous)" if np.any(np.reshape(self.vacuous(measure), (self.rounds.size, -1))[-1]) else ""
 
     def __getitem__(self, measure: str) -> FloatArray:
         try:

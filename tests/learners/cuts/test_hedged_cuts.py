@@ -13,13 +13,15 @@ from hypothesis_settings import examples
 from longterm import InputError, Problem, observe, run
 from longterm.catalogue.scenarios import switching_constraints
 from longterm.learners import HedgedCuts
-from longterm.learners.cuts.cuts import PARALLEL, cut_by_rows, remember
+from longterm.learners.cuts.cuts import PARALLEL_SQUARE
 from longterm.learners.cuts.meta import AdaHedge, AdaptMLProd
+from longterm.learners.cuts.modes import PARALLEL, cut_by_rows, order_by_use, remember
 from longterm.problems import doubly_stochastic, two_dimensional
-from longterm.problems.constraints import Affine, Constraint, L1Budget, L2Budget, Stack, VaryingAffine
+from longterm.problems.constraints import Affine, Constraint, CustomConstraint, L1Budget, L2Budget, Stack, VaryingAffine
 from longterm.problems.losses import Linear, SquaredDistance
 from longterm.problems.sets import Ball, Box, Set, Simplex
 from longterm.problems.streams import RandomCosts, RandomPermutations, Replay
+from longterm.testing import find_worst_cases
 
 INTERVAL = Box([-1.0], [1.0])
 
@@ -68,7 +70,7 @@ def as_written(problem: Problem, costs: np.ndarray, bank: float = 0.0, query: bo
     def nearest(y: np.ndarray, u: np.ndarray, excess: float, b: np.ndarray) -> np.ndarray:
         """The point of {⟨u, z − y⟩ ≤ −excess} and {⟨b, z − y⟩ ≤ 0} that is nearest to y."""
         alone = y - (excess / (u @ u) * u if excess else 0)
-        is_parallel = (u @ u) * (b @ b) - (u @ b) ** 2 <= PARALLEL * (u @ u) * (b @ b)
+        is_parallel = (u @ u) * (b @ b) - (u @ b) ** 2 <= PARALLEL_SQUARE * (u @ u) * (b @ b)
         if not b.any() or b @ (alone - y) <= 0 or is_parallel:
             return alone
         gram = np.array([[u @ u, u @ b], [u @ b, b @ b]])
@@ -421,18 +423,48 @@ def test_a_grid_of_banks_is_one_learner() -> None:
 
 
 def test_remembered_half_spaces_by_hand() -> None:
-    rows = np.zeros((2, 3))
-    x = np.array([1.0, 1.0])
-    rows = remember(rows, x, np.asarray(0.5), np.array([2.0, 0.0]))  # 2 z_1 ≤ 1.5
-    rows = remember(rows, x, np.asarray(-1.0), np.array([0.0, 1.0]))  # satisfied: not remembered
+    rows, lost, x = np.zeros((2, 3)), [], np.array([1.0, 1.0])
+
+    def add(value: float, normal: list[float]) -> None:
+        nonlocal rows
+        rows, one = remember(rows, x, np.asarray(value), np.array(normal), 2.0)
+        lost.append(float(one))
+
+    add(0.5, [2.0, 0.0])  # 2 z_1 ≤ 1.5
+    add(-1.0, [0.0, 1.0])  # satisfied: not remembered
     np.testing.assert_allclose(rows, [[0, 0, 0], [1, 0, 0.75]])
-    rows = remember(rows, x, np.asarray(0.5), np.array([0.0, 1.0]))
-    rows = remember(rows, x, np.asarray(0.1), np.array([1.0, 0.0]))  # z_1 ≤ 0.9 says less than z_1 ≤ 0.75
+    add(0.5, [0.0, 1.0])
+    add(0.1, [1.0, 0.0])  # z_1 ≤ 0.9 says less than z_1 ≤ 0.75
     np.testing.assert_allclose(rows, [[0, 1, 0.5], [1, 0, 0.75]])
-    rows = remember(rows, x, np.asarray(1.0), np.array([0.0, -1.0]))  # the oldest is left out
+    assert lost == [0, 0, 0, 0]
+    add(1.0, [0.0, -1.0])  # the first is replaced
     np.testing.assert_allclose(rows, [[1, 0, 0.75], [0, -1, -2.0]])
+    assert lost[-1] == 1
     cut = cut_by_rows(rows)(np.array([[0.0, 3.0], [1.75, 3.0]]))
     np.testing.assert_allclose(cut.distance(), [0.0, 1.0])
+    # z_1 ≤ ¾ binds at one of the points: it was used last, so −z_2 ≤ −2 is the next to be replaced.
+    used = order_by_use(rows, np.array([[0.75, 5.0], [0.0, 4.0]]), np.asarray(0.01))
+    np.testing.assert_allclose(used, rows[::-1])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_merging_cuts_off_no_point(dtype: Any) -> None:
+    """Two half-spaces whose normals differ by less than `PARALLEL`: points of B in both are in the merged one."""
+    rng, B = np.random.default_rng(0), Ball(3)
+    for _ in range(50):
+        one = rng.standard_normal(3)
+        one /= np.linalg.norm(one)
+        other = one + 0.5 * PARALLEL * rng.standard_normal(3) / 3**0.5
+        corner = np.cross(one, rng.standard_normal(3))
+        corner *= 0.99 / np.linalg.norm(corner)  # on both edges, and far from where they are violated
+        rows = np.zeros((2, 4), dtype)
+        for normal in (one, other):
+            x = B.project(-corner + 0.1 * one)
+            value = np.asarray(normal @ (x - corner), dtype)
+            rows, lost = remember(rows, x.astype(dtype), value, normal.astype(dtype), 2.0)
+        assert (rows[0] == 0).all()
+        assert dtype is np.float32 or lost == 1
+        assert rows[1, :3] @ corner <= rows[1, 3] + 4 * np.finfo(dtype).eps
 
 
 @pytest.mark.parametrize("batch", [(), (2,)])
@@ -461,3 +493,142 @@ def test_remembering_is_for_constraints_that_change() -> None:
         HedgedCuts.for_problem(interval(), remembered=2)
     with pytest.raises(InputError, match="remembered"):
         HedgedCuts(INTERVAL, bank=0.1, remembered=2)
+
+
+def pool(T: int, d: int, limits: int, seed: int) -> tuple[Problem, Replay]:
+    """Limits ⟨a, x⟩ ≤ 0.1 on the unit ball that return in random order, and costs that push across them."""
+    rng = np.random.default_rng(seed)
+    rows = rng.standard_normal((limits, d))
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    drawn = rows[rng.integers(limits, size=T)]
+    costs = -rows.mean(axis=0) + rng.standard_normal((T, d)) / d**0.5
+    costs /= np.linalg.norm(costs, axis=1, keepdims=True)
+    problem = Problem(Ball(d), Linear(d), VaryingAffine(d, 1, 1.0, 1.0))
+    return problem, Replay([costs], [drawn[:, None, :], np.full((T, 1), 0.1)])
+
+
+def test_memory_violates_limits_that_return_a_fifth_as_much() -> None:
+    problem, stream = pool(600, 5, 20, 0)
+    hard = {}
+    for M in (0, 64):
+        learner = HedgedCuts.for_problem(problem, remembered=M)
+        trace = run(problem, learner, stream, record=[600])
+        hard[M] = float(trace.hard_violation[-1])
+        bound = learner.bound(problem, 600, state=trace.state)
+    assert hard[64] < 0.2 * hard[0]
+    assert hard[64] <= bound["hard_violation"]
+    assert trace.state.limited == 0
+    n = np.sum(np.linalg.norm(trace.state.half_spaces[:, :-1], axis=1) > 0.5)
+    assert n <= 20
+    assert float(bound["hard_violation"]) == pytest.approx(2 * (n + 0.04 * (64 * 600) ** 0.5))  # (d), by hand
+    assert not bound.vacuous("hard_violation")
+
+
+def test_memory_forgets_when_nothing_is_common() -> None:
+    """x ≤ −½ for 100 rounds, then x ≥ ½: without forgetting, every later round would be violated."""
+    problem = Problem(INTERVAL, Linear(1), VaryingAffine(1, 1, 1.0, 1.0))
+    rows = np.repeat([1.0, -1.0], 100)[:, None, None]
+    stream = Replay([np.where(np.arange(200) % 2, 0.3, -0.3)[:, None]], [rows, np.full((200, 1), -0.5)])
+    learner = HedgedCuts.for_problem(problem, remembered=4)
+    trace = run(problem, learner, stream, record=[100, 110, 200])
+    assert trace.hard_violation[-1] - trace.hard_violation[1] < 0.05
+    assert trace.state.limited >= 1
+    assert trace.hard_violation[-1] <= learner.bound(problem, 200, state=trace.state)["hard_violation"]
+
+
+@pytest.mark.slow
+@examples(15)
+@given(
+    seed=st.integers(0, 10**6),
+    M=st.sampled_from([1, 3, 8, 64]),
+    count=st.sampled_from([1, 3]),
+    dtype=st.sampled_from([np.float64, np.float32]),
+    curved=st.booleans(),
+)
+def test_the_bound_with_memory_holds_under_attack(seed: int, M: int, count: int, dtype: Any, curved: bool) -> None:
+    """Limits that cut off the point played: several in a round, few or many directions, balls, or none in common."""
+    T, d, rng = 60, 2, np.random.default_rng(seed)
+    if curved:
+        g: Constraint = CustomConstraint(
+            d,
+            lambda x, c, r: np.sqrt(((x - c) ** 2).sum(-1)) - r,
+            lambda x, c, r: (x - c) / np.maximum(np.sqrt(((x - c) ** 2).sum(-1)), 1e-9)[..., None],
+            gradient_bound=1.0,
+            value_bound=4.0,
+            parameters={"c": (d,), "r": ()},
+        )
+    else:
+        g = VaryingAffine(d, count, 1.0, 1.0)
+    problem = Problem(Ball(d), Linear(d), g)
+    learner = HedgedCuts.for_problem(problem, remembered=M)
+    state, hard = learner.init(dtype=dtype), 0.0
+    common = rng.random() < 0.7
+    goal = Ball(d).project(rng.uniform(-0.5, 0.5, d))
+    for t in range(1, T + 1):
+        x = np.asarray(learner.ask(state), dtype=np.float64)
+        point = goal if common else Ball(d).project(goal + rng.standard_normal(d))
+        away = x - point + rng.choice([1e-6, 0.1, 1.0]) * rng.standard_normal(d)
+        away /= np.linalg.norm(away)
+        if curved:
+            limits: list[Any] = [point - 0.3 * away, np.asarray(0.3 + 1e-9)]
+        else:
+            rows = np.stack([away, *rng.standard_normal((count - 1, d))])
+            rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+            limits = [rows, rows @ point]
+        cost = away if rng.random() < 0.3 else -away
+        feedback = observe(
+            problem, np.asarray(learner.ask(state)), [cost.astype(dtype)], [a.astype(dtype) for a in limits]
+        )
+        hard += max(float(feedback.constraint), 0.0)
+        state = learner.tell(state, feedback)
+        assert hard <= float(learner.bound(problem, t, state=state)["hard_violation"]) * (1 + 1e-5), t
+
+
+@pytest.mark.slow
+def test_a_search_does_not_break_the_bound_with_memory() -> None:
+    problem = Problem(Ball(2), Linear(2), VaryingAffine(2, 1, 1.0, 1.0))
+    learner = HedgedCuts.for_problem(problem, remembered=2)
+    found = find_worst_cases(problem, learner, 16, generations=6, population=24, seed=1)
+    assert {"regret", "hard_violation"} <= found.keys()
+    assert all(case.ratio <= 1 for case in found.values())
+
+
+@pytest.mark.parametrize("bank", [3.0, 10.0])
+def test_a_bank_above_one_spends_slack_at_once(bank: float) -> None:
+    """|x| ≤ 0.3 on [−1, 1]: the bound of a bank up to 1 would be 0.035 after four rounds."""
+    g = CustomConstraint(1, lambda x: np.abs(x[..., 0]) - 0.3, lambda x: np.sign(x) + 0.0, 1.0, 0.7)
+    problem = Problem(INTERVAL, Linear(1), g)
+    learner = HedgedCuts.for_problem(problem, bank=bank)
+    state, total = learner.init(), 0.0
+    for t in range(1, 9):
+        feedback = observe(problem, learner.ask(state), [np.array([-1.0])])
+        total += float(feedback.constraint)
+        state = learner.tell(state, feedback)
+        bound = learner.bound(problem, t, state=state)["long_term_violation"]
+        assert total <= float(bound)
+    assert float(bound) == pytest.approx(0.7 * (1 - 1 / bank) + 0.02 * 8**0.5)
+
+
+def test_the_violation_has_a_bound_before_the_run() -> None:
+    problem, stream = pool(500, 3, 5, 1)
+    learner = HedgedCuts.for_problem(problem)
+    before = learner.bound(problem, 500)
+    assert "G_f/√T" in str(before)
+    assert "vacuous" not in repr(before)
+    assert "(vacuous)" in repr(learner.bound(problem, 2))
+    trace = run(problem, learner, stream, record=[500])
+    after = learner.bound(problem, 500, state=trace.state)
+    assert trace.hard_violation[-1] <= after["hard_violation"] <= before["hard_violation"]
+
+
+def test_a_large_matrix_is_read_in_part() -> None:
+    """The sums over the rows that can be violated equal those over all rows, for points near the first ones."""
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((400, 300)) / 300**0.5
+    g = Affine(A, rng.uniform(-0.1, 2.0, 400))
+    x = rng.standard_normal((2, 4, 300))
+    nearby = g.squared_excess_nearby(x)
+    for size in (0.0, 0.01, 0.3, 3.0):
+        points = x + size * rng.standard_normal(x.shape) * np.array([0.0, 0.1, 0.5, 1.0])[:, None]
+        for found, wanted in zip(nearby(points), g.squared_excess(points), strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)

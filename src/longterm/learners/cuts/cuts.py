@@ -25,7 +25,6 @@ from longterm._base.arrays import (
     clamp_to_divisor,
     dot,
     dots,
-    first_true,
     least_divisor,
     namespace,
     repeat_while,
@@ -34,7 +33,7 @@ from longterm._base.arrays import (
 from longterm.problems.constraints import Constraint
 from longterm.problems.sets import Set
 
-PARALLEL = 1e-9
+PARALLEL_SQUARE = 1e-9
 """Two normals are parallel if the squared sine of their angle is at most this."""
 NORMAL_TO_B = 1e-9
 """A gradient is orthogonal to B if at most this share of its length is parallel to B."""
@@ -77,7 +76,7 @@ class Cut(NamedTuple):
         xp, product = namespace(y), dot(self.normal, b)
         share = xp.minimum(product, 0.0) / clamp_to_divisor(dot(b, b))
         square = self.square - share * product
-        apart = square > PARALLEL * self.square
+        apart = square > PARALLEL_SQUARE * self.square
         share = share * xp.astype(apart, y.dtype)
         length = self.excess / xp.where(apart, square, self.square)
         return y - as_column(length) * (self.normal - as_column(share) * b)
@@ -127,45 +126,14 @@ def cut_jointly(
 
 def cut_by_affine(constraint: Constraint, x: Array, over: Set) -> Cutter:
     """Return the cuts by affine constraints, evaluated at the points themselves, for points of B = `over`."""
-    xp, least = namespace(x), least_divisor(x)
+    xp, least, squared_excess = namespace(x), least_divisor(x), constraint.squared_excess_nearby(x)
 
     def cut(y: Array) -> Cut:
-        excess, gradient = constraint.squared_excess(y)
+        excess, gradient = squared_excess(y)
         normal, square, moves = parallel_part(gradient, over)
         return Cut(moves * excess, normal, xp.maximum(square, least))
 
     return cut
-
-
-def cut_by_rows(rows: Array) -> Cutter:
-    """Return the cuts by half-spaces {z : ⟨a_i, z⟩ ≤ b_i} in rows (a_i, b_i) of shape (..., M, d + 1), weighed by v."""
-    xp, normals, limits, least = namespace(rows), rows[..., :-1], rows[..., -1], least_divisor(rows)
-
-    def cut(y: Array) -> Cut:
-        broken = xp.maximum(xp.vecdot(normals, y[..., None, :]) - limits, 0.0)
-        normal = xp.sum(as_column(broken) * normals, axis=-2)
-        return Cut(dot(broken, broken), normal, xp.maximum(dot(normal, normal), least))
-
-    return cut
-
-
-def remember(rows: Array, x: Array, value: Array, normal: Array) -> Array:
-    """Append the half-space {z : value + ⟨normal, z − x⟩ ≤ 0} where it was violated, with a normal of length 1.
-
-    It takes the place of a row of the same direction, and then the smaller limit stays, or of the oldest row.
-    """
-    xp, M = namespace(rows), rows.shape[-2]
-    length = xp.sqrt(clamp_to_divisor(dot(normal, normal)))
-    a = normal / as_column(length)
-    b = dot(a, x) - value / length
-    same = xp.vecdot(rows[..., :-1], a[..., None, :]) > 1 - PARALLEL
-    limit = xp.min(xp.where(same, rows[..., -1], b[..., None]), axis=-1)
-    newest = xp.concat([a, xp.minimum(limit, b)[..., None]], axis=-1)
-    every = xp.concat([rows, newest[..., None, :]], axis=-2)
-    oldest = xp.where(xp.any(same, axis=-1), first_true(same), 0)
-    left_out = xp.where(value > 0, oldest, M)
-    before = xp.arange(M, dtype=left_out.dtype) < left_out[..., None]
-    return xp.where(as_column(before), every[..., :M, :], every[..., 1:, :])
 
 
 def cut_point(constraint: Constraint, over: Set, x: FloatArray, most: int) -> FloatArray:
@@ -198,7 +166,7 @@ def cut_until(
     tolerance: Array,
     over: Set,
     most: int,
-) -> tuple[Array, Array]:
+) -> tuple[Array, Array, Array]:
     """Cut the points until a mean distance is at most `tolerance`, at most `most` times.
 
     Parameters
@@ -220,8 +188,8 @@ def cut_until(
 
     Returns
     -------
-    points, unfinished : Array
-        `unfinished`, shape (...), is true where more cuts were needed.
+    points, unfinished, left : Array
+        `unfinished`, shape (...), is true where more cuts were needed. `left` is the mean distance that is left.
     """
     least = ROUNDING * over.diameter
 
@@ -241,4 +209,4 @@ def cut_until(
     inside = over.project(outside)
     start = (inside, outside, cut, *next_cut(inside))
     loop = repeat_while(lambda loop: any_true(loop[-1]), step, start, most - 1, y)
-    return loop[0], loop[-1]
+    return loop[0], loop[-1], distance(loop[3].distance())

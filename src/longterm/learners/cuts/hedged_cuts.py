@@ -13,20 +13,22 @@ its half-space and the one of the cut before (or of the face of B that it was pu
 until Σ_k p_{t+1,k} d_k ≤ Δ/(200√t), where d_k is the distance of y^k from its half-space; at most `cuts` times.
 If the losses are declared σ-strongly convex, one more expert has y = x^k_t − (n_t + σ(x^k_t − x_t))/(σt), and the meta
 rule is Adapt-ML-Prod. `bank` β > 0 relaxes the cut of constraint j by β[−Σ_{s≤t} g_{s,j}(x_s)]₊, so that slack in some
-rounds offsets others. `remembered` M cuts by the M latest half-spaces of violated rounds besides, where g changes.
+rounds offsets others. `remembered` M keeps half-spaces {z : ĝ_j(z) ≤ 0} of M violated rounds, j the worst constraint,
+where g changes, and cuts by them together too; the least recently used is replaced (`learners.cuts.modes`).
 
 Needs: value and one subgradient of f_t and of each g_{t,j} at x_t, and of a fixed g at other points. No horizon, no
 bound on gradients, no multiplier, no projection onto {g ≤ 0}. Of the constants it uses Δ, and σ where one is declared.
 Guarantees, against x* with g_t(x*) ≤ 0 in every round: regret O(√T), O(log T) for σ > 0. Hard violation Õ(T^{3/4}) and
 squared violation Õ(√T) if ln(S_T/S_1) = O(log T); for a fixed g a hard violation of O(√T) where the cuts suffice. With
-`bank` the second bound is one of the **long-term** violation, and the hard violation has none. Against moving x* with a
+`remembered` the hard violation is at most G_gΔ(n + E + √(MT)/25), where n half-spaces are in memory and E were lost.
+With `bank` the bounds are of the **long-term** violation, and the hard violation has none. Against moving x* with a
 path P (`path`): regret O(√(T(1 + P))). Not promised: anything against x* that is feasible on average only (a test shows
-linear regret).
+linear regret), and the O(√T) hard violation of nested projections.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -49,20 +51,20 @@ from longterm._base.arrays import (
 from longterm._base.validate import Hyper
 from longterm.errors import InputError
 from longterm.learners.cuts import hedged_cuts_bounds as bounds
-from longterm.learners.cuts.cuts import (
-    Cutter,
-    cut_by_affine,
-    cut_by_one,
-    cut_by_rows,
-    cut_jointly,
-    cut_point,
-    cut_times,
-    cut_until,
-    parallel_part,
-    remember,
-)
+from longterm.learners.cuts.cuts import cut_point
 from longterm.learners.cuts.meta import AdaHedge, AdaptMLProd, Meta, MetaName, rule_called
-from longterm.learners.interface.experts import experts_first, experts_last, mixture, weighted_mean
+from longterm.learners.cuts.modes import (
+    EMPTY,
+    MOST_CUTS,
+    Relaxation,
+    count_rows,
+    cut_by_known,
+    cut_by_latest,
+    cut_by_memory,
+    relaxed,
+    totals_after,
+)
+from longterm.learners.interface.experts import experts_first, experts_last, mixture
 from longterm.learners.interface.feedback import Feedback
 from longterm.learners.interface.feedback_check import OnBrokenBound
 from longterm.learners.interface.learner import Learner
@@ -70,12 +72,8 @@ from longterm.learners.interface.needs import Need, StepKind, require_strong_con
 from longterm.problems import Problem
 from longterm.problems.constraints import Constraint
 from longterm.problems.sets import Set
-from longterm.theory.bounds import HARD, REGRET, SQUARED, NoTheoremError, horizons_of
+from longterm.theory.bounds import HARD, REGRET, SQUARED, horizons_of
 
-ONE = validate.frozen(np.ones(1))
-"""The weight of a single constraint."""
-MOST_CUTS = 30
-"""The default of `cuts` for a fixed constraint. Few rounds need more than five."""
 TOLERANCE = 0.005
 """Cuts by a fixed constraint stop at a distance of this share of Δ/√t."""
 START_CUTS = 200
@@ -98,9 +96,9 @@ class HedgedCutsState(NamedTuple):
     totals: Array
     """Σ g_j so far, shape (..., m) with `bank`, else (..., 0)."""
     limited: Array
-    """The number of rounds that needed more cuts by a fixed g, or by remembered half-spaces."""
+    """The number of rounds whose cuts by a fixed g did not suffice. With `remembered`, of rows that were lost."""
     half_spaces: Array
-    """The remembered (a, b) of {z : ⟨a, z⟩ ≤ b}, the oldest first, shape (..., M, d + 1)."""
+    """The remembered (a, b) of {z : ⟨a, z⟩ ≤ b}, the next to be replaced first, shape (..., M, d + 1)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +116,8 @@ class HedgedCuts(Learner[HedgedCutsState]):
     cuts : int
         The number of cuts a round, the most of them if `known` is given. At least one.
     bank : float or array
-        β, the share of the slack so far that may be spent. 0 for the hard violation.
+        β, the share of the slack so far that may be spent in one round. 0 for the hard violation. Above 1 the sum of a
+        fixed g may reach D(1 − 1/β), as the bound says.
     meta : Meta
         The weights of the experts.
     sigma : float or array
@@ -129,7 +128,7 @@ class HedgedCuts(Learner[HedgedCutsState]):
     known : Constraint, optional
         The fixed g, which may be evaluated at points that are not played.
     remembered : int
-        M: the experts are also cut by the M latest half-spaces of violated rounds, for a g that changes.
+        M: the experts are also cut by M half-spaces of violated rounds, for a g that changes.
 
     Examples
     --------
@@ -204,7 +203,9 @@ class HedgedCuts(Learner[HedgedCutsState]):
         cuts : int, optional
             Cuts a round. The theorem needs one. Left out, 3, and at most 30 by a fixed constraint.
         bank : float or array
-            The share of the slack so far that may be spent, for the long-term violation. 0.1 is a good value.
+            The share of the slack so far that may be spent in one round, for the long-term violation. 0.1 is a good
+            value. Above 1 the bound on a fixed g has the term D(1 − 1/bank), because slack that was counted twice is
+            spent at once.
         meta : {"adahedge", "adapt-ml-prod"}, optional
             The weights of the experts. Left out, the second if one of them has steps 1/(σt).
         path : float
@@ -212,8 +213,9 @@ class HedgedCuts(Learner[HedgedCutsState]):
         query : bool
             Whether a fixed g may be evaluated at points that are not played.
         remembered : int
-            M, for a g that changes and an x* that is feasible in every round: the experts are also cut by the M latest
-            half-spaces of violated rounds. Wrong where x* is feasible on average only.
+            M, for a g that changes: the experts are also cut by M half-spaces of violated rounds. Use 64 for limits
+            that return or keep arriving, where every violated round costs. The loss is higher than with 0, because the
+            decisions stay in all limits at once. Do not use it where x* is feasible on average only.
         """
         c, count, P = problem.constants, problem.constraint.count, validate.non_negative_scalar("path", path)
         known = problem.constraint if query and not problem.constraint.parameters else None
@@ -286,13 +288,18 @@ class HedgedCuts(Learner[HedgedCutsState]):
         T, c = horizons_of(rounds, self.batch_shape), problem.constants
         if not self.factors:
             return self._strongly_convex(problem, T)
-        if not isinstance(self.meta, AdaHedge):
-            why = "Adapt-ML-Prod's theorem depends on what happened"
-            raise NoTheoremError(why, "Ask after the run: bound(problem, rounds, state=trace.state)")
-        # Before the run S_T ≤ G²T is all that is known. The violation depends on Σ‖n‖²/S, so it is bounded afterwards.
+        # S_T ≤ G²T, and by the hypothesis S_1 ≥ G²/T: Σ‖n_t‖²/S_t ≤ 1 + ln(S_T/S_1).
+        violation = self._violation(problem, self._travel(problem, T, 1 + 2 * np.log(T)), T)
+        if not isinstance(self.meta, AdaHedge):  # the regret of Adapt-ML-Prod depends on what happened
+            return violation
         log, scale = np.log(self.experts), c.diameter * c.loss_gradient_bound
         spread = self.expert_regret(c.diameter).min() + np.sqrt(log)
-        return {REGRET: spread * scale * np.sqrt(T) + (4 / 3 * log + 2) * scale}
+        return {REGRET: spread * scale * np.sqrt(T) + (4 / 3 * log + 2) * scale, **violation}
+
+    @property
+    def hypotheses(self) -> tuple[str, ...]:
+        words = "for the bound of the violation, that the first gradient other than 0 is at least G_f/√T long"
+        return (words,) if self.factors else ()
 
     def expert_regret(self, diameter: float) -> FloatArray:
         """Return (½ + P/Δ)/c_k + c_k, the regret of experts with steps c_kΔ/√S_t in units of Δ√S_T."""
@@ -302,30 +309,35 @@ class HedgedCuts(Learner[HedgedCutsState]):
     def theorem_after(self, problem: Problem, state: HedgedCutsState) -> Mapping[str, FloatArray]:
         T = _numbers(state.round) - 1
         found = self._mixed_experts(problem, T, state) if self.factors else self._strongly_convex(problem, T)
-        if self.known is None:
-            return found
-        first = max(float(np.max(problem.constraint.values(self._start[0]))), 0.0)
         L, limited = bounds.joint_bound(problem, self.constraints), _numbers(state.limited)
-        fixed = bounds.fixed_bounds(problem, L, first, TOLERANCE, T, limited)
-        return {measure: np.minimum(bound, fixed.get(measure, bound)) for measure, bound in found.items()}
+        others: Mapping[str, FloatArray] = {}
+        if self.known is not None:
+            first = max(float(np.max(problem.constraint.values(self._start[0]))), 0.0)
+            others = bounds.fixed_bounds(problem, L, first, np.asarray(self.bank), TOLERANCE, T, limited)
+        elif self.remembered:
+            rows, slack = _numbers(count_rows(state.half_spaces)) + limited, EMPTY * TOLERANCE
+            others = bounds.memory_bounds(problem, self.remembered, rows, slack, T)
+        return {measure: np.minimum(bound, others.get(measure, bound)) for measure, bound in found.items()}
 
     def _mixed_experts(self, problem: Problem, T: FloatArray, state: HedgedCutsState) -> Mapping[str, FloatArray]:
         """Return the bounds (a) and (b)."""
-        c, memory, factors = problem.constants, _numbers(state.memory), np.asarray(self.factors)
+        c, memory = problem.constants, _numbers(state.memory)
         S, log, sigma = _numbers(state.square_sum), _numbers(state.log_sum), np.asarray(self.sigma)
         # For every k the regret is the loss to expert k plus the regret of expert k.
         own = self.expert_regret(c.diameter) * c.diameter * np.sqrt(S)[..., None]
         meta = np.broadcast_to(self.meta.regret(memory), (*S.shape, self.experts)) if self.experts > 1 else 0 * own
-        regret = np.min(own + meta[..., : len(factors)], axis=-1)
-        travel = bounds.travel_of_factors(factors, c.diameter, T, log)
-        if self.curved:
-            travel = travel + bounds.travel_of_decay(c, sigma, T)
-            if self.path == 0 and isinstance(self.meta, AdaptMLProd):
-                # −(σ/2)‖x_t − x^k_t‖² ≤ −(σ/(2G²))⟨n_t, x_t − x^k_t⟩² offsets the root in the loss to it.
-                offset = sigma / (2 * c.loss_gradient_bound**2) * self.meta.squares(memory)[..., -1]
-                alone = self._decay_regret(c.loss_gradient_bound + sigma * c.diameter, T)
-                regret = np.minimum(regret, alone + meta[..., -1] - offset)
-        return {REGRET: regret, **self._violation(problem, travel, T)}
+        regret = np.min(own + meta[..., : len(self.factors)], axis=-1)
+        if self.curved and self.path == 0 and isinstance(self.meta, AdaptMLProd):
+            # −(σ/2)‖x_t − x^k_t‖² ≤ −(σ/(2G²))⟨n_t, x_t − x^k_t⟩² offsets the root in the loss to it.
+            offset = sigma / (2 * c.loss_gradient_bound**2) * self.meta.squares(memory)[..., -1]
+            alone = self._decay_regret(c.loss_gradient_bound + sigma * c.diameter, T)
+            regret = np.minimum(regret, alone + meta[..., -1] - offset)
+        return {REGRET: regret, **self._violation(problem, self._travel(problem, T, log), T)}
+
+    def _travel(self, problem: Problem, T: FloatArray, log_sum: FloatArray) -> bounds.Travel:
+        """Return the travel of all experts, where Σ ‖n_t‖²/S_t is at most `log_sum`."""
+        travel = bounds.travel_of_factors(np.asarray(self.factors), problem.constants.diameter, T, log_sum)
+        return travel + bounds.travel_of_decay(problem.constants, np.asarray(self.sigma), T) if self.curved else travel
 
     def _strongly_convex(self, problem: Problem, T: FloatArray) -> Mapping[str, FloatArray]:
         """Return the bounds of the expert with steps 1/(σt) alone."""
@@ -352,8 +364,8 @@ class HedgedCuts(Learner[HedgedCutsState]):
 
     @cached_property
     def _cuts_each_point(self) -> bool:
-        """True if a known g is affine and not relaxed, so that it can be evaluated at the points themselves."""
-        return self.known is not None and self.known.is_affine and not self.totals_kept
+        """True if several known g_j are affine and not relaxed, so that each expert is cut by their values there."""
+        return self.known is not None and self.known.is_affine and self.constraints > 1 and not self.totals_kept
 
     @cached_property
     def totals_kept(self) -> int:
@@ -376,28 +388,14 @@ class HedgedCuts(Learner[HedgedCutsState]):
         square = dots(gradient, gradient)
         square_sum = state.square_sum + square
         divisor = clamp_to_divisor(square_sum)  # while S is 0 so is the gradient, and any step will do
-        totals = self.add_round(state.totals, feedback)
-        away, memory, weights, limited = experts_first(state.experts) - x, state.memory, None, state.limited
+        totals = totals_after(state.totals, feedback)
+        away, memory, weights = experts_first(state.experts) - x, state.memory, None
         if self.experts > 1:
             losses = dots(away, gradient)
             memory = self.meta.update(memory, losses if losses.ndim == 1 else namespace(x).moveaxis(losses, 0, -1))
             weights = self.meta.weights(memory)
         y = x + self._stepped(away, state.round, divisor, gradient)
-        cutter = self._cutter(x, totals, feedback)
-        rows, tolerance = state.half_spaces, TOLERANCE * over.diameter / as_float(state.round, x) ** 0.5
-        if self.known is None:
-            y = cut_times(y, cutter, over, self.cuts)
-            if self.remembered:
-                normal, _, moves = parallel_part(feedback.constraint_gradient, over)
-                rows = remember(rows, x, moves * feedback.constraint, normal)
-                again = cut_by_rows(rows)
-                mean = partial(weighted_mean, weights)
-                y, unfinished = cut_until(y, again, lambda _: again, mean, tolerance, over, MOST_CUTS)
-                limited = limited + as_float(unfinished, y)
-        else:
-            at = (lambda _: cutter) if self.known.is_affine else self._cutter_of_mixture(weights, totals)
-            y, unfinished = cut_until(y, cutter, at, partial(weighted_mean, weights), tolerance, over, self.cuts)
-            limited = limited + as_float(unfinished, y)
+        y, limited, rows = self._cut(y, weights, totals, state, feedback)
         experts = experts_last(y)
         return HedgedCutsState(
             round=state.round + 1,
@@ -411,11 +409,33 @@ class HedgedCuts(Learner[HedgedCutsState]):
             half_spaces=rows,
         )
 
+    def _cut(
+        self, y: Array, weights: Array | None, totals: Array, state: HedgedCutsState, feedback: Feedback
+    ) -> tuple[Array, Array, Array]:
+        """Return the experts after the cuts of the round, and the fields `limited` and `half_spaces` of the state."""
+        x, over, rows, relax = state.x, self.enclosing_set, state.half_spaces, self.relaxation(totals)
+        tolerance = TOLERANCE * over.diameter / as_float(state.round, x) ** 0.5
+        if self.known is not None:
+            y, unfinished = cut_by_known(
+                y, x, feedback, self.known, weights, relax, tolerance, over, self.cuts, each_point=self._cuts_each_point
+            )
+            return y, state.limited + as_float(unfinished, y), rows
+        y = cut_by_latest(y, x, feedback, self.constraints, relax, over, self.cuts)
+        if not self.remembered:
+            return y, state.limited, rows
+        y, rows, lost = cut_by_memory(y, rows, x, feedback, weights, tolerance, over)
+        return y, state.limited + lost, rows
+
+    def relaxation(self, totals: Array) -> Relaxation:
+        """Return the map from g_j to g_j − β[−Σ g_j]₊ with these sums."""
+        return partial(relaxed, totals=totals, bank=self.bank)
+
     def move(self, experts: Array, t: Array, square_sum: Array, x: Array, totals: Array, feedback: Feedback) -> Array:
         """Return the experts (..., K, d) after round t, for learners that mix them with others."""
         gradient = self.enclosing_set.tangent(feedback.loss_gradient)
         away = self._stepped(experts_first(experts) - x, t, square_sum, gradient)
-        return experts_last(cut_times(x + away, self._cutter(x, totals, feedback), self.enclosing_set, self.cuts))
+        relax, over = self.relaxation(totals), self.enclosing_set
+        return experts_last(cut_by_latest(x + away, x, feedback, self.constraints, relax, over, self.cuts))
 
     def _stepped(self, away: Array, t: Array, square_sum: Array, gradient: Array) -> Array:
         """Return the experts' positions relative to x after a step of each, from those before it, experts first."""
@@ -429,45 +449,6 @@ class HedgedCuts(Learner[HedgedCutsState]):
             steps = steps + share / like(self.sigma, gradient)
             away = away * as_column(1 - share) if self.factors else away  # its gradient is n + σ(x^k − x)
         return away - as_column(steps) * gradient
-
-    def add_round(self, totals: Array, feedback: Feedback) -> Array:
-        """Return Σ g_j with this round, if the state holds the sums."""
-        if not totals.shape[-1]:
-            return totals
-        return totals + (feedback.constraint[..., None] if self.constraints == 1 else feedback.constraint_values)
-
-    def relax(self, values: Array, totals: Array) -> Array:
-        """Return g_j − β[−Σ g_j]₊, from g_j of shape (..., m)."""
-        if not totals.shape[-1]:
-            return values
-        slack = namespace(values).maximum(-totals, 0.0)
-        return values - as_column(like(self.bank, values) + 0 * values[..., 0]) * slack
-
-    def _cutter(self, x: Array, totals: Array, feedback: Feedback) -> Cutter:
-        """Return the cuts by the constraints linearised at x."""
-        if self.constraints == 1:
-            value = feedback.constraint
-            if totals.shape[-1]:
-                value = self.relax(value[..., None], totals)[..., 0]
-            return cut_by_one(x, value, feedback.constraint_gradient, self.enclosing_set)
-        if self._cuts_each_point:
-            return cut_by_affine(self.known, x, self.enclosing_set)  # type: ignore[arg-type]
-        values, pullback, pushforward = feedback.constraint_values, feedback.pullback, feedback.pushforward
-        assert pullback is not None  # `require` checks both
-        assert pushforward is not None
-        return cut_jointly(x, self.relax(values, totals), pullback, pushforward, self.enclosing_set)
-
-    def _cutter_of_mixture(self, weights: Array | None, totals: Array) -> Callable[[Array], Cutter]:
-        """Return the map from the points to the cuts by the known g linearised at their mixture."""
-        return lambda y: self._cutter_at(mixture(weights, experts_last(y)), totals)
-
-    def _cutter_at(self, x: Array, totals: Array) -> Cutter:
-        """Return the cuts by the known g linearised at a point that is not played."""
-        g: Any = self.known
-        values, pullback, pushforward = g.linearised(x)
-        if self.constraints == 1:
-            return self._cutter(x, totals, Feedback(None, values[..., 0], pullback(like(ONE, x))))
-        return self._cutter(x, totals, Feedback(None, None, None, None, values, pullback, pushforward))
 
     def report(self, state: HedgedCutsState) -> dict[str, Array]:
         weights = self.meta.weights(state.memory)

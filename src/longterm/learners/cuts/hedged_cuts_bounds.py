@@ -65,10 +65,29 @@ def violation_bounds(
 
 
 def fixed_bounds(
-    problem: Problem, L: float, first: float, tolerance: float, T: FloatArray, limited: FloatArray
+    problem: Problem, L: float, first: float, bank: FloatArray, tolerance: float, T: FloatArray, limited: FloatArray
 ) -> Mapping[str, FloatArray]:
-    """Return (c), for a fixed g that is cut to the distance `tolerance` · Δ/√t in all but `limited` rounds."""
+    """Return (c): γ_1 + 2 tolerance L Δ √T + D N, for a fixed g with N = `limited`, and the squared violation's bound.
+
+    `tolerance` · Δ/√t is the distance that the cuts leave in all but N rounds. With a bank β > 1 the first term is the
+    larger of γ_1 and D(1 − 1/β), which slack can buy at once. Then only the long-term violation is bounded.
+    """
     c, unit = problem.constants, tolerance * L * problem.constants.diameter
-    violation = first + 2 * unit * np.sqrt(T) + c.constraint_bound * limited
+    at_once = np.maximum(first, c.constraint_bound * (1 - 1 / np.maximum(bank, 1.0)))
+    violation = at_once + 2 * unit * np.sqrt(T) + c.constraint_bound * limited
     squared = first**2 + unit**2 * (1 + np.log(np.maximum(T, 1))) + c.constraint_bound**2 * limited
     return {HARD: violation, LONG_TERM: violation, SQUARED: squared}
+
+
+def memory_bounds(
+    problem: Problem, remembered: int, rows: FloatArray, slack: float, T: FloatArray
+) -> Mapping[str, FloatArray]:
+    """Return (d): G_gΔ (n + E) + 2 slack G_gΔ √(M T), for M remembered half-spaces, where `rows` is n + E.
+
+    n is the number of half-spaces in memory after the run, and E counts those that were lost and the rounds whose cuts
+    were not met. In the other rounds x exceeds a remembered half-space by at most slack √M Δ/√t.
+    """
+    c = problem.constants
+    unit = c.constraint_gradient_bound * c.diameter
+    violation = unit * (rows + 2 * slack * np.sqrt(remembered * T))
+    return {HARD: violation, SQUARED: c.constraint_bound * violation}

@@ -27,6 +27,7 @@ from longterm._base.arrays import Array, FloatArray, as_column, clamp_to_divisor
 from longterm.errors import InputError
 from longterm.learners.cuts.hedged_cuts import HedgedCuts
 from longterm.learners.cuts.meta import AdaHedge
+from longterm.learners.cuts.modes import totals_after
 from longterm.learners.interface.feedback import Feedback
 from longterm.learners.interface.learner import Learner
 from longterm.learners.interface.needs import Need
@@ -154,10 +155,10 @@ class HintedCuts(Learner[HintedCutsState]):
         square = dot(gradient, gradient)
         square_sum = state.square_sum + square
         divisor = clamp_to_divisor(square_sum)
-        totals = self.cuts.add_round(state.totals, feedback)
+        totals = totals_after(state.totals, feedback)
         experts = self.cuts.move(state.experts[..., :K, :], state.round, divisor, x, totals, feedback)
         values = feedback.constraint[..., None] if self.cuts.constraints == 1 else feedback.constraint_values
-        latest = namespace(x).max(self.cuts.relax(values, totals), axis=-1) - dot(feedback.constraint_gradient, x)
+        latest = namespace(x).max(self.cuts.relaxation(totals)(values), axis=-1) - dot(feedback.constraint_gradient, x)
         losses = dot(state.experts - x[..., None, :], gradient[..., None, :])
         model, hint = self.hints.following(state.model, state.round, feedback)
         after = state._replace(

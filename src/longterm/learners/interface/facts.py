@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Generic
 
@@ -108,6 +109,11 @@ class LearnerFacts(PerLearner, Generic[S]):
         """The assumptions of its theorem about the hyper-parameters, checked."""
         return ()
 
+    @property
+    def hypotheses(self) -> tuple[str, ...]:
+        """What the bounds before the run assume about the run, in words. Nothing checks it."""
+        return ()
+
     def require_assumptions(self) -> None:
         """Raise NoTheoremError for the first assumption that does not hold."""
         for assumption in self.assumptions:
@@ -161,7 +167,9 @@ class LearnerFacts(PerLearner, Generic[S]):
         """
         if state is not None:
             return self._bounds(problem, rounds, lambda T: self.theorem_after(problem, state), any_horizon=False)
-        return self._bounds(problem, rounds, partial(self.theorem, problem), any_horizon=Need.HORIZON not in self.needs)
+        anytime = Need.HORIZON not in self.needs
+        found = self._bounds(problem, rounds, partial(self.theorem, problem), any_horizon=anytime)
+        return replace(found, assumptions=found.assumptions + self.hypotheses) if found else found
 
     def bound_as_printed(self, problem: Problem, rounds: ArrayLike) -> Bounds:
         """Return a bound that a paper prints and that is false, to be drawn beside `bound`. Mostly empty."""

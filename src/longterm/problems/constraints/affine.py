@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from longterm._base import validate
-from longterm._base.arrays import Array, FloatArray, as_column, like, namespace, rows_at, times_table
+from longterm._base.arrays import ROUNDING, Array, FloatArray, as_column, like, namespace, rows_at, times_table
 from longterm.problems.constraints.base import Constraint
+from longterm.problems.constraints.screened_rows import ScreenedRows
 from longterm.problems.projections.base import Projection
 from longterm.problems.projections.polyhedron import Polyhedron
 from longterm.problems.sets import Ball, Set
+
+LARGE = 100_000
+"""From this many entries on, `squared_excess_nearby` reads the matrix in part."""
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -57,6 +63,16 @@ class Affine(Constraint):
 
     def gradient_of(self, x: Array, index: Array, *parameters: Array) -> Array:
         return rows_at(like(self.matrix, x), index)
+
+    def squared_excess_nearby(self, x: Array) -> Callable[[Array], tuple[Array, Array]]:
+        if type(x) is not np.ndarray or self.matrix.size < LARGE:
+            return self.squared_excess
+        return ScreenedRows(like(self.matrix, x), like(self.limit, x), like(self._lengths, x))
+
+    @cached_property
+    def _lengths(self) -> FloatArray:
+        """‖a_j‖, widened by rounding errors."""
+        return np.asarray(np.linalg.norm(self.matrix, axis=1) * (1 + ROUNDING))
 
     def as_affine(self) -> Affine:
         return self

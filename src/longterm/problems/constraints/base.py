@@ -109,6 +109,10 @@ class Constraint(ReprMixin, ABC):
         excess = namespace(x).maximum(values, 0.0)
         return dot(excess, excess), pullback(excess)
 
+    def squared_excess_nearby(self, x: Array) -> Callable[[Array], tuple[Array, Array]]:
+        """Return `squared_excess` for a few points near each other, like x. Constraints override it to share work."""
+        return self.squared_excess
+
     def prox(self, over: Set) -> Prox | None:
         """Return the prox of these functions on a set (`problems.constraints.prox`), or None if it has no closed form.
 
