@@ -6,7 +6,7 @@ equally tight. With c ≤ `largest` and T requests, ρ̂_i = limit_i / (T · lar
     ĉ_i = c_i · ρ / (ρ̂_i · largest_i)  ∈  [0, 1],     so that Σ c_i ≤ limit_i   ⟺   mean ĉ_i ≤ ρ.
 
 A `Ceiling` is open-ended: after t requests Σ c ≤ per_request · t + credit, at any time. Money that was not spent can be
-spent later.
+spent later, or up to an amount `bank`: then it is a token bucket.
 """
 
 from __future__ import annotations
@@ -90,6 +90,9 @@ class Ceiling:
         The largest cost of one request.
     credit : float
         Money that may be spent ahead of the ceiling.
+    bank : float, optional
+        The most money that is saved, in requests: money beyond bank · per_request + credit is given up. Then the bill
+        of any n requests in a row is at most per_request · n + bank · per_request + credit. By default all is saved.
     always_answer : bool
         Allow the action with the smallest announced cost even if it does not fit. Then every request is answered,
         and only that action can exceed the ceiling. With False, such a request is refused.
@@ -102,6 +105,7 @@ class Ceiling:
     credit: float = 0.0
     always_answer: bool = False
     name: str = "money"
+    bank: float | None = None
 
     kind: ClassVar[str] = "at most"
     above_cheapest: ClassVar[bool] = False
@@ -109,6 +113,7 @@ class Ceiling:
     def __post_init__(self) -> None:
         validate.validate_fields(self, validate.positive_scalar, "per_request", "largest")
         validate.validate_fields(self, validate.non_negative_scalar, "credit")
+        validate.validate_fields(self, validate.non_negative_scalar, "bank", optional=True)
         _require_usual_size(self, "per_request", "largest")
         validate.require_at_most("credit", self.credit, LARGEST_NUMBER, "larger numbers are out of range")
 
@@ -192,6 +197,30 @@ class BudgetSet:
         offsets, slopes = self._lines
         return offsets + slopes * requests if self.has_ceiling else offsets
 
+    @cached_property
+    def _depths(self) -> FloatArray:
+        """The most money that is saved, rounded down, shape (m,); infinite without a bank."""
+        caps = [
+            b.credit + b.bank * b.per_request if isinstance(b, Ceiling) and b.bank is not None else np.inf
+            for b in self.budgets
+        ]
+        return np.array(caps) * (1 - GUARD)
+
+    @cached_property
+    def has_bank(self) -> bool:
+        """True if a ceiling gives up savings beyond its bank."""
+        return bool(np.isfinite(self._depths).any())
+
+    def forfeited(self, before: FloatArray, spent: ExactSum, requests: int) -> FloatArray:
+        """Return the money given up so far, shape (m,), from that before the request.
+
+        Unspent money counts with the bounds of open requests, so that a refund cannot overfill the bank.
+        """
+        if not self.has_bank:
+            return before
+        limit = self.limit(requests)
+        return np.asarray(np.maximum(before, limit - spent.value - self._depths + 2 * GUARD * limit))
+
     def plan(self, requests: int) -> FloatArray:
         """Return what an even spender has spent after so many requests, shape (m,)."""
         shares = [
@@ -200,16 +229,16 @@ class BudgetSet:
         ]
         return np.asarray(self.limit(requests) * shares * (requests > 0))
 
-    def unspent(self, committed: ExactSum, requests: int) -> float:
+    def unspent(self, committed: ExactSum, requests: int, forfeited: FloatArray | float = 0.0) -> float:
         """Return the part of an even spender's money that was not used, in [0, 1]: of the scarcest cap, without credit.
 
-        Without a cap it is 0.
+        Money that was `forfeited` does not count. Without a cap it is 0.
         """
         if not self.is_cap.any():
             return 0.0
         slopes = self._lines[1]
-        even = np.where(slopes > 0, slopes * requests, self.plan(requests))
-        used = np.where(self.is_cap, committed.value / even, 0.0)
+        even = np.where(slopes > 0, slopes * requests, self.plan(requests)) - forfeited
+        used = np.where(self.is_cap, committed.value / np.maximum(even, 1 / LARGEST_NUMBER), 0.0)
         return float(min(max(1.0 - used.max(), 0.0), 1.0))
 
     @cached_property

@@ -144,3 +144,66 @@ def test_a_plan_needs_announced_costs_and_predictions():
         Chooser(rule).act([1.0])
     with pytest.raises(InputError, match="FixedMixture remembers no requests"):
         Chooser(PrimalDual(FixedMixture((0.5, 0.5)), PlannedPrice(), Ceiling(0.1, 1.0))).act([1.0], costs=[0, 1])
+
+
+def require_windows(money, rate, depth):
+    """Compare the exact bill of every window with rate · length + depth. `money` is by request, from 1."""
+    sums = [Fraction(0)]
+    for amount in money:
+        sums.append(sums[-1] + amount)
+    for end in range(len(sums)):
+        for start in range(end):
+            assert sums[end] - sums[start] <= rate * (end - start) + depth
+
+
+@pytest.mark.parametrize("name", ["mixture", "planned"])
+@examples(25)
+@given(rounds=sequences, rate=st.floats(0.01, 0.9), credit=st.floats(0, 2), bank=st.floats(0, 20))
+def test_the_exact_bill_of_every_window_is_within_the_bank(name, rounds, rate, credit, bank):
+    """By the request that opened a cost, and by the time of its settlement. Idle times come before and after."""
+    made = Chooser(rules(Ceiling(rate, 1.0, credit, bank=bank))[name], seed=1)
+    idle = [([1.0, 1.0, 1.0], 0.0, 0)] * 8
+    due, opened, settled = [], [], []
+    for t, (costs, share, late) in enumerate([*idle, *rounds, *idle, *rounds], start=1):
+        opened.append(Fraction(0))
+        settled.append(Fraction(0))
+        for entry in [entry for entry in due if entry[0] <= t]:
+            due.remove(entry)
+            _, choice, cost, number = entry
+            if number % 5:
+                made.settle(choice, 0.5, cost)
+            else:
+                made.skip(choice)  # counts the money held back
+            settled[-2 if t > 1 else -1] += Fraction(cost)  # before this request
+            opened[number - 1] += Fraction(cost)
+        choice = made.act([1.0], costs=[c * share for c in costs], bounds=costs)
+        if choice.action is not None:
+            cost = 0.0 if t <= len(idle) and t % 5 else costs[choice.action]
+            due.append((t + 1 + late, choice, cost, t))
+    depth = Fraction(bank) * Fraction(rate) + Fraction(credit)
+    require_windows(opened, Fraction(rate), depth)
+    require_windows(settled, Fraction(rate), depth)
+
+
+def test_savings_beyond_the_bank_are_given_up_and_survive_a_restart(tmp_path):
+    def opened(bank):
+        rule = PrimalDual(FixedMixture((0.5, 0.5)), EntropicDual(0.1, step=0.05), Ceiling(1.0, 10.0, bank=bank))
+        return Chooser.open(tmp_path / f"{bank}.db", rule)
+
+    for bank, most in ((5.0, 5), (None, 100)):
+        made = opened(bank)
+        for _ in range(100):
+            made.settle(made.act(costs=[0.0, 0.0]), 0.5, 0.0)
+        assert made.metrics()["limit"]["money"] == pytest.approx(most, abs=1e-6)
+        made.close()
+        made = opened(bank)
+        paid = [made.act(costs=[10.0, 1.0], bounds=[10.0, 1.0]).action for _ in range(20)]
+        bill = sum({0: 10.0, 1: 1.0, None: 0.0}[action] for action in paid)
+        assert bill <= most + 20
+        assert (bill > 26) == (bank is None)
+        made.close()
+
+
+def test_a_bank_is_a_number_of_requests():
+    with pytest.raises(InputError, match="bank"):
+        Ceiling(1.0, 2.0, bank=-1.0)

@@ -431,6 +431,22 @@ def test_the_exact_bill_of_the_defaults_is_never_above_the_ceiling(requests, cre
         assert spent + held <= Fraction(ceiling) * t + Fraction(credit)
 
 
+def test_a_bank_bounds_the_bill_of_every_window_and_must_hold_every_model():
+    router = Router.for_models(MODELS, per_request=2e-3, bank=10.0, largest={"large": 1e-2}, features=1)
+    _, _, idle = simulate(router, 200, lambda t, m, x: float(m == "small"), usual_cost)
+    _, _, busy = simulate(router, 300, lambda t, m, x: float(m == "large"), usual_cost)
+    bill = np.concatenate([[0.0], np.cumsum(np.concatenate([idle, busy]))])
+    excess = bill - 2e-3 * np.arange(len(bill))
+    assert (excess - np.minimum.accumulate(excess)).max() <= 10 * 2e-3 + 1e-12
+    assert busy.mean() > 0.9 * 2e-3
+    with pytest.raises(InputError, match=r"of 'large' is 0\.12, and the bank saves 0\.02"):
+        Router.for_models(MODELS, per_request=2e-3, bank=10.0)
+    with pytest.raises(InputError, match="larger bank"):
+        router.add_model("new", 1e-3)
+    assert router.models == ("small", "large")
+    router.add_model("new", 1e-5)  # the cheapest always may answer
+
+
 def test_a_cost_above_its_bound_raises_the_bound():
     router = Router.for_models(MODELS, per_request=3e-3, largest={"large": 0.05})
     assert router.largest == {"small": pytest.approx(12e-4), "large": 0.05}

@@ -212,7 +212,7 @@ class Chooser(Stored[ChooserCopy]):
 
     def __repr__(self) -> str:
         state, waiting = self.state, len(self._replica.copy.open)
-        limits = self.rule.budget_set.limit(max(state.round - 1, 1)).tolist()
+        limits = (self.rule.budget_set.limit(max(state.round - 1, 1)) - state.forfeited).tolist()
         money = ", ".join(
             f"{budget.name} {spent:.4g} of {limit:.4g}"
             for budget, spent, limit in zip(
@@ -539,7 +539,7 @@ class Chooser(Stored[ChooserCopy]):
     def _metrics(self) -> Metrics:
         copy, rule = self._replica.copy, self.rule
         budgets, requests, state = rule.budget_set, copy.asked, copy.state.rule
-        limit, spent = budgets.limit(max(requests, 1)), state.spent.value
+        limit, spent = budgets.limit(max(requests, 1)) - state.forfeited, state.spent.value
         money = {
             "spent": spent,
             "held": np.maximum(state.committed.value - spent, 0.0) * budgets.is_cap,

@@ -52,6 +52,7 @@ class SmallState(NamedTuple):
     dual: Any
     committed: Any
     spent: Any
+    forfeited: Any
     generator: NDArray[np.uint64]
 
 
@@ -329,7 +330,7 @@ class ChooserCopy(RoundsCopy[ChooserState, OpenChoice]):
         _decode_generator(self._rng, small.generator)
         with np.errstate(all="ignore"):
             primal, names, lessons = self._beliefs(counts)
-            whole = RuleState(int(small.round), primal, small.dual, small.committed, small.spent)
+            whole = RuleState(int(small.round), primal, small.dual, small.committed, small.spent, small.forfeited)
             for lesson in lessons:
                 whole = self._learn(whole, lesson)
             if self.history is not None:  # the first time; a check of the beliefs is expensive
@@ -382,7 +383,7 @@ def _group_name(action: int, group: str) -> str:
 
 def _small(state: ChooserState) -> SmallState:
     rule = state.rule
-    return SmallState(np.int64(rule.round), rule.dual, rule.committed, rule.spent, state.generator)
+    return SmallState(np.int64(rule.round), rule.dual, rule.committed, rule.spent, rule.forfeited, state.generator)
 
 
 _WORD = 2**64

@@ -24,7 +24,7 @@ from longterm._base import validate
 from longterm._base.arrays import FloatArray
 from longterm._base.exact_sum import ExactSum
 from longterm.errors import InputError, NonFiniteError
-from longterm.money.budgets import Budget, BudgetSet, Ceiling
+from longterm.money.budgets import LARGEST_STORED, Budget, BudgetSet, Ceiling
 from longterm.money.choosing.duals import Dual, Setting, Situation
 from longterm.money.choosing.primals import ActionOutcomes, ChoiceRequest, OpenChoice, Primal
 
@@ -40,6 +40,8 @@ class RuleState(NamedTuple):
     """Money spent, and held back for open requests."""
     spent: ExactSum
     """The cost of settled requests, in the units of the budgets."""
+    forfeited: FloatArray
+    """The savings given up by ceilings with a bank, shape (m,)."""
 
 
 class DecisionBound(NamedTuple):
@@ -158,7 +160,7 @@ class PrimalDual:
     def init(self) -> RuleState:
         """Return the state before the first request."""
         empty = ExactSum.zeros((self.setting.resources,))
-        return RuleState(1, self.primal.init(self.setting), self.dual.init(self.setting), empty, empty)
+        return RuleState(1, self.primal.init(self.setting), self.dual.init(self.setting), empty, empty, empty.total)
 
     def require_sound(self, state: RuleState) -> None:
         """Raise a ValueError unless a state from a file can be used."""
@@ -169,6 +171,8 @@ class PrimalDual:
             raise ValueError("a price is below 0 or above the largest price")
         if state.spent.value.min() < 0:
             raise ValueError("less than nothing was spent")
+        if not 0 <= state.forfeited.min() <= state.forfeited.max() < LARGEST_STORED:
+            raise ValueError("the money given up is out of range")
 
     def prices(self, state: RuleState) -> FloatArray:
         """Return λ in reward per unit of each budget's own money, shape (m,)."""
@@ -193,7 +197,8 @@ class PrimalDual:
         """
         budgets, setting, t = self.budget_set, self.setting, state.round
         counted, most, base = self._counted_request(costs, bounds, t)
-        limit = budgets.limit(t)
+        forfeited = budgets.forfeited(state.forfeited, state.spent, t)
+        limit = budgets.limit(t) - forfeited if budgets.has_bank else budgets.limit(t)
         in_use = self._all_actions if in_use is None else in_use
         suitable = in_use if allowed is None else in_use & allowed
         playable = suitable
@@ -214,13 +219,14 @@ class PrimalDual:
             none, nothing = np.zeros(self.actions), np.zeros(setting.resources)
             refused = OpenChoice(t, context, prices, playable, -1, none, target, counted, nothing, base)
             gradient = budgets.sign * (0.0 - target)
-            return state._replace(round=t + 1, dual=self.dual.update(dual, gradient, setting)), refused
-        unspent = budgets.unspent(state.committed, t)
+            dual = self.dual.update(dual, gradient, setting)
+            return state._replace(round=t + 1, dual=dual, forfeited=forfeited), refused
+        unspent = budgets.unspent(state.committed, t, forfeited)
         chances = self._chances(state, ChoiceRequest(t, context, scaled, prices, playable, unspent), rng)
         action = _draw(chances.tolist(), rng.random())
         bound = most[action] if budgets.has_caps_only else np.where(budgets.is_cap, most[action], 0.0)
         opened = OpenChoice(t, context, prices, playable, action, chances, target, counted, bound, base)
-        return RuleState(t + 1, state.primal, dual, state.committed.add(bound), state.spent), opened
+        return RuleState(t + 1, state.primal, dual, state.committed.add(bound), state.spent, forfeited), opened
 
     def _counted_request(
         self, costs: FloatArray | None, bounds: FloatArray | None, round: int
@@ -300,6 +306,7 @@ class PrimalDual:
             self.dual.update(state.dual, gradient, self.setting),
             state.committed.add(capped).add(-opened.bound),
             state.spent.add(paid),
+            state.forfeited,
         )
 
     def learn(self, state: RuleState, opened: OpenChoice, outcomes: ActionOutcomes) -> RuleState:

@@ -123,6 +123,7 @@ class Router:
         least_quality: float | None = None,
         features: Callable[[Any], ArrayLike] | int | None = None,
         credit: float = 0.0,
+        bank: float | None = None,
         largest: Mapping[str, float] | None = None,
         seed: int = 0,
         url: str | PathLike[str] | None = None,
@@ -143,6 +144,9 @@ class Router:
             default a hash of the words of a text.
         credit : float
             Money that may be spent ahead of the ceiling.
+        bank : float, optional
+            The most money that is saved, in requests: the bill of any n requests in a row is at most per_request · (n +
+            bank) + credit. Every model but the cheapest needs its largest cost in it. By default all is saved.
         largest : mapping of str to float, optional
             The largest cost of a request for some models, in dollars: price per token times the most tokens. By default
             12 times the price. A cost above it raises it, with a BrokenBoundWarning.
@@ -179,7 +183,7 @@ class Router:
         )
         dual = PlannedPrice(least_reward=least_quality)
         # The unit does not depend on prices, which may change. Every request has bounds of its own.
-        budget = Ceiling(ceiling, UNIT * ceiling, credit, always_answer=True)
+        budget = Ceiling(ceiling, UNIT * ceiling, credit, always_answer=True, bank=bank)
         rule = PrimalDual(primal, dual, budget, radius=HIGHEST_PRICE * UNIT * ceiling)
         if url is None:
             chooser = Chooser(rule, seed=seed, **options)
@@ -187,6 +191,7 @@ class Router:
             chooser = Chooser.open(url, rule, seed=seed, names=list(models), **options)
         router = cls(chooser, models, encode, largest=largest)
         for name in models:
+            router._require_room(name, "largest", router.largest[name])
             router._raise_bound(name)  # by what was paid before a restart
         return router
 
@@ -330,6 +335,7 @@ class Router:
         most = NEW_BOUND_RATIO * price if largest is None else validate.positive_scalar("largest", largest)
         if name in self.models:
             raise InputError("name", f"{name!r} is in use", "Change its price with set_prices()")
+        self._require_room(name, "largest", max(most, price), price)
         if name in self.names:
             self.chooser.add_action(self.names.index(name))
         else:
@@ -378,13 +384,12 @@ class Router:
         chooser, prices, declared = self.chooser, self.prices, self._declared
         state, rule = chooser.state, chooser.rule
         requests, primal = state.round - 1, state.primal
-        limit, committed = float(rule.budget_set.limit(max(requests, 1))[0]), float(state.committed.value[0])
         shares = dict(zip(self.names, primal.recent.shares(rule.actions).tolist(), strict=False))
         since = dict(zip(self.names, (requests - primal.tried).tolist(), strict=False))
         ratios = dict(zip(self.names, primal.largest.tolist(), strict=False))
         return RouterHealth(
             requests,
-            min(max(1.0 - committed / limit, 0.0), 1.0) if self._has_ceiling and requests else 0.0,
+            rule.budget_set.unspent(state.committed, requests) if self._has_ceiling and requests else 0.0,
             {name: shares[name] for name in self.models},
             {name: max(since[name], 0.0) for name in self.models},
             {name: ratios[name] * prices[name] / declared[name] for name in self.models},
@@ -431,6 +436,16 @@ class Router:
             except InputError:
                 if self.chooser.rule.actions == count:
                     raise
+
+    def _require_room(self, name: str, argument: str, most: float, price: float | None = None) -> None:
+        """Raise an InputError if a bank is too small for a model that is not the cheapest."""
+        ceiling = self.chooser.rule.budget_set.budgets[0]
+        if not isinstance(ceiling, Ceiling) or ceiling.bank is None:
+            return
+        depth = ceiling.credit + ceiling.bank * ceiling.per_request
+        if most > depth and (self.prices[name] if price is None else price) > min(self.prices.values()):
+            what = f"of {name!r} is {most:g}, and the bank saves {depth:g}: it could never answer"
+            raise InputError(argument, what, "Give a larger bank, or the largest cost that is possible")
 
     def _raise_bound(self, name: str) -> None:
         """Raise the bound of a model to the largest ratio of paid to expected costs that any process has seen."""
