@@ -83,11 +83,16 @@ class MirrorProx(ScheduledLearner[MirrorProxState]):
         T = validate.dimension("horizon", horizon)
         return cls(problem.enclosing_set, unit_rows(problem), mirror_prox_steps(T ** (-1 / 3), T ** (-2 / 3)))
 
+    @property
+    def margin(self) -> float:
+        """The margin γ by which the polyhedron is smaller than that of the problem, in rows of length 1."""
+        return 0.0
+
     def require_playable(self, problem: Problem) -> None:
         super().require_playable(problem)
         ours, theirs = self.polyhedron, unit_rows(problem)
         same_rows = ours.matrix.shape == theirs.matrix.shape and np.allclose(ours.matrix, theirs.matrix)
-        if not same_rows or np.any(ours.limit > theirs.limit + 1e-9):
+        if not same_rows or np.any(ours.limit > theirs.limit - self.margin + 1e-9):
             what = f"was made for another polyhedron than that of {problem.name!r}"
             remedy = f"Build it from the problem: {type(self).__name__}.for_problem(problem, horizon=…)"
             raise InputError("learner", what, remedy)
@@ -111,6 +116,8 @@ class MirrorProx(ScheduledLearner[MirrorProxState]):
         condition = self.assumptions[0]  # the proof needs this one alone
         if not condition.holds:
             raise NoTheoremError(str(condition), condition.remedy)
+        if np.any(np.asarray(self.schedule.mu) != self.schedule.eta):
+            raise NoTheoremError("Theorem 12 is proved for μ = η", "Give a schedule with mu equal to eta")
         T, theta, eta = horizons_of(rounds, self.batch_shape), self.schedule.theta, self.schedule.eta
         regret = c.radius**2 / (2 * eta) + eta * c.loss_gradient_bound**2 * T
         return regret, violation_bound(theta * T + 1 / eta, regret, c, T)

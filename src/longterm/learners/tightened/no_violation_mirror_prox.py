@@ -88,6 +88,10 @@ class NoViolationMirrorProx(MirrorProx):
         return cls(problem.enclosing_set, tightened, mirror_prox_steps(eta, eta), gamma, point, checked)
 
     @property
+    def margin(self) -> float:
+        return self.gamma
+
+    @property
     def assumptions(self) -> tuple[Assumption, ...]:
         return super().assumptions + self.checked
 

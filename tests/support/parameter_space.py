@@ -1,0 +1,178 @@
+"""Learners with every public parameter drawn from its whole permitted range.
+
+A parameter of `for_problem` with a `Literal` type is drawn from its choices, a number from several orders of magnitude.
+Facts about the problem are true: a declared spread is not below the true one. Fields of the made learner are then
+changed too. What a constructor refuses is outside of the permitted range.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from longterm import InputError, Problem
+from longterm.learners import Learner, every_learner
+from longterm.learners.optimistic.hints import Seasonal
+from longterm.problems import consensus
+from longterm.problems.constraints import Affine, CustomConstraint, ElasticNetBudget, L2Budget, VaryingAffine
+from longterm.problems.losses import Absolute, Linear, SquaredDistance
+from longterm.problems.sets import Ball, Box, Simplex
+
+Draw = Callable[[np.random.Generator, Problem, int], Any]
+
+
+def problems() -> dict[str, Problem]:
+    """Small problems on which different terms of a bound dominate."""
+    interval, disc = Box([-1.0], [1.0]), Ball(2)
+    ring, net = consensus(2, [(0, 1)], interval), ElasticNetBudget(2, budget=0.5)
+    tent = CustomConstraint(1, lambda x: np.abs(x[..., 0]) - 0.3, lambda x: np.sign(x) + 0.0, 1.0, 0.7)
+    rows = Affine([[1.0, 0.0], [0.6, -0.8]], [0.1, 0.2])
+    return {
+        "interval, tent": Problem(interval, Linear(1), tent),
+        "interval, half feasible": Problem(interval, Linear(1), Affine([[1.0]], [0.0])),
+        "interval, targets": Problem(interval, SquaredDistance(1), Affine([[0.01]], [0.01])),
+        "box, two rows": Problem(Box.cube(2, -1.0, 1.0), Absolute(2, 1.0, 0.5), rows),
+        "disc, targets and budget": Problem(disc, SquaredDistance(2), L2Budget(2, budget=0.9)),
+        "disc, elastic net": Problem(net.enclosing_ball(), Linear(2), net),
+        "simplex": Problem(Simplex(3), Linear(3), Affine([[1.0, 0.0, 0.0]], [0.5])),
+        "interval, changing g": Problem(interval, Linear(1), VaryingAffine(1, 1, 1.0, 0.5)),
+        "box, changing g": Problem(Box.cube(2, -1.0, 1.0), Linear(2), VaryingAffine(2, 2, 1.0, 0.5)),
+        "two agents": Problem(ring.enclosing_set, Linear(2), ring.constraint),
+    }
+
+
+def _size(low: float, high: float) -> Draw:
+    return lambda rng, problem, rounds: float(10.0 ** rng.uniform(low, high))
+
+
+def _among(*values: Any) -> Draw:
+    return lambda rng, problem, rounds: values[rng.integers(len(values))]
+
+
+def _or_none(draw: Draw) -> Draw:
+    return lambda rng, problem, rounds: None if rng.random() < 0.3 else draw(rng, problem, rounds)
+
+
+def _default(rng: np.random.Generator, problem: Problem, rounds: int) -> Any:
+    """Leave the parameter out."""
+    return inspect.Parameter.empty
+
+
+PARAMETERS: Mapping[str, Draw] = {
+    "horizon": lambda rng, problem, rounds: int(rounds * rng.choice([1, 1, 3, 100])),
+    "beta": lambda rng, problem, rounds: float(rng.uniform(0.01, 0.99)),
+    "penalty": _size(-1.0, 0.5),
+    "theta_0": _or_none(_size(-4.0, 4.0)),
+    "w_0": _or_none(_size(-4.0, 4.0)),
+    "V": _or_none(_size(-3.0, 3.0)),
+    "growth": _or_none(_size(-2.0, 0.7)),
+    "scale": _size(-2.0, 2.0),
+    "margin": _or_none(_size(-3.0, 0.0)),
+    "factor": _size(0.01, 2.0),
+    "path": _or_none(_size(-2.0, 1.0)),
+    "share": _or_none(_size(-3.0, 0.0)),
+    "typical_size": _or_none(_size(-3.0, 1.0)),
+    "bank": _among(0.0, 0.3, 1.0, 1.0 + 1e-9, 3.0, 30.0),
+    "experts": _among(1, 2, 4, 9),
+    "cuts": _among(None, 0, 1, 2, 40),
+    "remembered": _among(0, 1, 2, 64),
+    "query": _among(True, False),
+    "priced": _among(True, False),
+    "hard": _among(True, False),
+    "hints": _among(None, Seasonal(2)),
+    "constraint_hints": _among(None, Seasonal(2)),
+    "constraint_bound": _among("exact", "paper", 0.01, 10.0),
+    "window": _among(1, 2, 10, 100),
+    "every": _among(1, 2, 7, 500),
+    "first_epoch": _among(None, 1, 2, 12),
+    "block": _among(None, 1, 3, 50),
+    "seed": _among(0, 1, 7),
+    "smoothness": _default,
+    # Facts about the problem, or objects with parameters of their own: the problem's are true.
+    "loss_spread": _default,
+    "constraint_spread": _default,
+    "slope": _default,
+    "slack": _default,
+    "diameter": _default,
+    "projection": _default,
+    "slater": _default,
+    "learner": _default,
+    "of": _default,
+    "args": _default,
+    "options": _default,
+}
+"""Ranges by name. `Literal` types need none."""
+
+
+def signature_of(kind: type[Learner[Any]]) -> dict[str, Any]:
+    """Return the types of the parameters of `for_problem` besides the problem."""
+    hints = get_type_hints(kind.for_problem)
+    names = list(inspect.signature(kind.for_problem).parameters)[1:]
+    return {name: hints.get(name, Any) for name in names}
+
+
+def choices_of(hint: Any) -> list[Any]:
+    """Return the values of all `Literal` parts of a type."""
+    if get_origin(hint) is Literal:
+        return list(get_args(hint))
+    return [value for part in get_args(hint) for value in choices_of(part)]
+
+
+def draw_learner(kind: type[Learner[Any]], problem: Problem, rounds: int, rng: np.random.Generator) -> Learner[Any]:
+    """Return a learner for the problem. Raise InputError where the drawn parameters are refused."""
+    options: dict[str, Any] = {}
+    for name, hint in signature_of(kind).items():
+        literals = choices_of(hint)
+        if name != "horizon" and rng.random() < 0.3:
+            continue
+        value = literals[rng.integers(len(literals))] if literals else PARAMETERS[name](rng, problem, rounds)
+        if value is not inspect.Parameter.empty:
+            options[name] = value
+    return kind.for_problem(problem, **options)
+
+
+FACTS = {"made_for", "enclosing_set"}
+
+
+def changed_fields(learner: Learner[Any], rng: np.random.Generator) -> Iterator[Learner[Any]]:
+    """Yield the learner with one number changed by up to two orders of magnitude, for each field and that of steps."""
+    for holder in ("", "schedule"):
+        whole: Any = getattr(learner, holder, None) if holder else learner
+        if not dataclasses.is_dataclass(whole):
+            continue
+        for field in dataclasses.fields(whole):
+            value = getattr(whole, field.name)
+            if not field.init or field.name in FACTS or isinstance(value, bool) or not isinstance(value, (int, float)):
+                continue
+            other = value * 10.0 ** rng.uniform(-2, 2)
+            try:
+                new: Any = dataclasses.replace(whole, **{field.name: int(other) if isinstance(value, int) else other})
+                yield dataclasses.replace(learner, **{holder: new}) if holder else new
+            except (InputError, TypeError, ValueError):
+                continue
+
+
+def all_kinds() -> dict[str, type[Learner[Any]]]:
+    """Return every learner of the package by its class's name."""
+    return {kind.__name__: kind for kind in every_learner()}
+
+
+def drawn(name: str, draws: int, seed: int, rounds: int) -> Iterator[tuple[str, Problem, Learner[Any]]]:
+    """Yield learners of one class on small problems, each drawn with others parameters."""
+    rng, cases = np.random.default_rng([seed, *name.encode()]), list(problems().items())
+    for _ in range(draws):
+        label, problem = cases[rng.integers(len(cases))]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                learner = draw_learner(all_kinds()[name], problem, rounds, rng)
+            except InputError:
+                continue
+            yield label, problem, learner
+            for other in changed_fields(learner, rng):
+                yield label, problem, other
