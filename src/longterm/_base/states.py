@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from longterm._base.arrays import Array
+import numpy as np
+
+from longterm._base.arrays import Array, namespace
 
 
 def state_leaves(state: Any, prefix: str = "") -> dict[str, Array]:
@@ -34,6 +37,23 @@ def state_from_leaves(template: Any, leaves: Iterable[Array]) -> Any:
     """Return a state like `template` of these arrays, in the order of `state_leaves`."""
     remaining = iter(leaves)
     return map_states(lambda _: next(remaining), template)
+
+
+def are_finite(values: Array) -> bool:
+    """Return True unless an array of floats, or a number, holds NaN or infinity. Other dtypes are finite."""
+    if isinstance(values, (float, int, np.generic)):
+        return math.isfinite(values)
+    if type(values) is np.ndarray:
+        if values.dtype.kind != "f":
+            return True
+        return math.isfinite(np.vdot(values, values)) or bool(np.isfinite(values).all())  # the first is faster
+    xp = namespace(values)
+    return not xp.isdtype(values.dtype, "real floating") or bool(xp.all(xp.isfinite(values)))
+
+
+def first_not_finite(state: Any) -> str | None:
+    """Return the name of the first array of a state that holds NaN or infinity, or None."""
+    return next((name for name, leaf in state_leaves(state).items() if not are_finite(leaf)), None)
 
 
 def map_states(function: Callable[..., Array], *states: Any) -> Any:

@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 from longterm._base import validate
+from longterm.errors import InputError
+
+LARGEST = 1e30
+"""Constants above it, or below its inverse, are refused: step sizes and bounds are made of their powers."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +39,10 @@ class Constants:
 
     def __post_init__(self) -> None:
         for constant in fields(self):
-            validate.non_negative_scalar(constant.name, getattr(self, constant.name))
+            value = validate.non_negative_scalar(constant.name, getattr(self, constant.name))
+            if value and not 1 / LARGEST <= value <= LARGEST:
+                remedy = "Use another unit for decisions, losses or constraints"
+                raise InputError(constant.name, f"{value:g} is not between {1 / LARGEST:g} and {LARGEST:g}", remedy)
 
     @property
     def gradient_bound(self) -> float:

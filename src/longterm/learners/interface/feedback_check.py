@@ -9,8 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+import numpy as np
+
 from longterm._base import validate
-from longterm._base.arrays import Array, namespace
+from longterm._base.arrays import Array, namespace, to_numpy
+from longterm._base.states import are_finite, first_not_finite
 from longterm.errors import BrokenBoundError, BrokenBoundWarning, InputError, NonFiniteError, kind_of, warn_caller
 from longterm.learners.interface.feedback import Feedback
 from longterm.learners.interface.limits import Limits
@@ -21,6 +24,10 @@ if TYPE_CHECKING:
 
 OnBrokenBound = Literal["raise", "warn"]
 """The reaction to a gradient or a constraint above its declared bound."""
+
+
+HUGE = 1e12
+"""From this size on, feedback is blamed for an update that fails."""
 
 
 class FeedbackCheck:
@@ -59,7 +66,7 @@ class FeedbackCheck:
             raise InputError("feedback", what, remedy, round=t)
         require_match(feedback, x, t)
         self._learner.require(feedback, x, t, self._on_broken_bound)
-        feedback = _as_arrays(feedback, x)
+        feedback = _as_arrays(_with_checked_query(feedback, t), x)
         good = self.limits.acceptable(feedback)
         if not (good if good.ndim == 0 else namespace(x).all(good)):
             raise_or_warn(self.faults(feedback, t), self._on_broken_bound)
@@ -68,6 +75,58 @@ class FeedbackCheck:
     def faults(self, feedback: Feedback, t: int | None) -> list[NonFiniteError] | list[BrokenBoundError]:
         """Return the errors of feedback that is not acceptable."""
         return self.limits.faults(feedback, t)
+
+
+def checked_update(learner: Learner[Any], state: Any, feedback: Feedback, t: int) -> Any:
+    """Return the state after round t. Raise if the update fails on huge numbers or gives NaN or infinity."""
+    try:
+        after = learner.update(state, feedback)
+    except InputError as error:
+        if error.round is None:
+            raise InputError(error.argument, error.what, error.remedy, round=t) from error
+        raise
+    except (ArithmeticError, ValueError) as error:  # an overflow within a decomposition is a ValueError
+        name, size = _largest_field(feedback)
+        if size < HUGE:
+            raise
+        raise _overflow(name, size, f"and the update of {type(learner).__name__} fails ({error})", t) from error
+    field = first_not_finite(after)
+    if field is not None:
+        ending = f"and the state's {field} would hold a number that is not finite"
+        raise _overflow(*_largest_field(feedback), ending, t)
+    return after
+
+
+def _largest_field(feedback: Feedback) -> tuple[str, float]:
+    """Return the name of the field with the largest number, and its size."""
+    sizes = {
+        field: float(np.max(np.abs(to_numpy(value)), initial=0.0))
+        for field, value in feedback._asdict().items()
+        if not (value is None or callable(value))
+    }
+    name = max(sizes, key=lambda field: sizes[field])
+    return name, sizes[name]
+
+
+def _overflow(name: str, size: float, ending: str, t: int) -> NonFiniteError:
+    remedy = "Check the data of this round, or use smaller units; the state is as it was"
+    return NonFiniteError(name, f"has size {size:.3g}, {ending}", remedy, round=t)
+
+
+def _with_checked_query(feedback: Feedback, t: int | None) -> Feedback:
+    """Return the feedback with a `constraint_at` that raises where g_t is not finite."""
+    query = feedback.constraint_at
+    if query is None:
+        return feedback
+
+    def checked(y: Array) -> Array:
+        values = query(y)
+        if not are_finite(values):
+            remedy = "Return finite values on the whole enclosing set; the state is as it was"
+            raise NonFiniteError("constraint_at", "returned NaN or infinity", remedy, round=t)
+        return values
+
+    return feedback._replace(constraint_at=checked)
 
 
 def require_known(on_broken_bound: str) -> None:

@@ -17,7 +17,7 @@ from longterm._base.arrays import Array, FloatArray, float_dtype
 from longterm.errors import InputError, kind_of
 from longterm.learners.interface.facts import LearnerFacts
 from longterm.learners.interface.feedback import Feedback
-from longterm.learners.interface.feedback_check import FeedbackCheck, OnBrokenBound
+from longterm.learners.interface.feedback_check import FeedbackCheck, OnBrokenBound, checked_update
 from longterm.learners.interface.states import PointState, S
 from longterm.problems import Problem
 from longterm.problems.sets import Set
@@ -49,12 +49,16 @@ class Learner(LearnerFacts[S], ABC):
         return {}
 
     def tell(self, state: S, feedback: Feedback, *, on_broken_bound: OnBrokenBound = "raise") -> S:
-        """Check the feedback of round t and return the state after it. `state` itself never changes."""
+        """Check the feedback of round t and return the state after it. `state` itself never changes.
+
+        Feedback after which the state would hold NaN or infinity is refused.
+        """
         x, t = self.ask(state), int(np.max(np.asarray(state.round)))
         check = FeedbackCheck(self, x, on_broken_bound=on_broken_bound)
         with np.errstate(all="ignore"):
             feedback = check.accept(feedback, t)
-        return self.update(state, feedback)
+            after: S = checked_update(self, state, feedback, t)
+        return after
 
     @classmethod
     def for_problem(cls, problem: Problem, *args: Any, **options: Any) -> Learner[Any]:

@@ -92,7 +92,7 @@ class MirrorProx(ScheduledLearner[MirrorProxState]):
         super().require_playable(problem)
         ours, theirs = self.polyhedron, unit_rows(problem)
         same_rows = ours.matrix.shape == theirs.matrix.shape and np.allclose(ours.matrix, theirs.matrix)
-        if not same_rows or np.any(ours.limit > theirs.limit - self.margin + 1e-9):
+        if not same_rows or np.any(np.abs(theirs.limit - self.margin - ours.limit) > 1e-9):
             what = f"was made for another polyhedron than that of {problem.name!r}"
             remedy = f"Build it from the problem: {type(self).__name__}.for_problem(problem, horizon=…)"
             raise InputError("learner", what, remedy)

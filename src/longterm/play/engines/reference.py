@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from longterm._base.arrays import namespace
-from longterm.errors import BrokenBoundError
+from longterm._base.states import first_not_finite
+from longterm.errors import BrokenBoundError, NonFiniteError
 from longterm.learners.interface.feedback import Feedback, observe
 from longterm.learners.interface.feedback_check import OnBrokenBound, require_match
 from longterm.learners.interface.learner import Learner
@@ -76,9 +77,19 @@ class ReferenceRunner:
                     self._recorder.record(self.rounds_done + 1, self._sums, learner.report(self._state))
                 self._previous_state, self._state = self._state, learner.update(self._state, feedback)
                 self.rounds_done += 1
+            self._require_finite_state()
+
+    def _require_finite_state(self) -> None:
+        """Raise if the update of the last round, or of an earlier one of the block, has overflowed."""
+        name = first_not_finite(self._state)
+        if name is not None:
+            remedy = "Check the values of f_t and g_t in this round and before, or use smaller units"
+            what = "holds a number that is not finite after this round"
+            raise NonFiniteError(f"state.{name}", what, remedy, round=self.rounds_done)
 
     def _refuse(self, x: Any, feedback: Feedback) -> None:
         """Raise before the round is counted, or note a broken bound where the run may continue."""
+        self._require_finite_state()
         for fault in self._limits.faults(feedback, self.rounds_done + 1):
             if not isinstance(fault, BrokenBoundError):
                 raise fault

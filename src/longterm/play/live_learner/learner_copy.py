@@ -5,14 +5,13 @@ A round is opened by `ask` and closed once: told, skipped or expired.
 
 from __future__ import annotations
 
-import math
 import struct
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from longterm._base.arrays import Array
+from longterm._base.states import are_finite
 from longterm.errors import ExpiredTokenError, NonFiniteError, TokenError, UnknownTokenError
 from longterm.learners.interface.feedback import Feedback
 from longterm.learners.interface.learner import Learner
@@ -113,8 +112,8 @@ class LearnerCopy(RoundsCopy[Progress, Array]):
         before, _, counters = self.state
         state, loss = self._learner.update(before, feedback), feedback.loss
         leaves = self._packer.leaves(state)
-        if not _are_finite(leaves):
-            place = next(place for place, value in enumerate(leaves) if not np.isfinite(value).all())
+        place = next((place for place, value in enumerate(leaves) if not are_finite(value)), None)
+        if place is not None:
             what = "would hold a number that is not finite after this update"
             remedy = "Check the feedback of this round; the state is as it was"
             raise NonFiniteError(f"state.{self._packer.names[place]}", what, remedy, round=number)
@@ -134,7 +133,7 @@ class LearnerCopy(RoundsCopy[Progress, Array]):
             worst = float(constraint)
             positive, largest = max(worst, 0.0), max(largest, worst)
         total, signed, hard = total if loss is None else total + loss, signed + worst, hard + positive
-        if not _are_finite((total + signed + hard,)):
+        if not are_finite(total + signed + hard):
             raise NonFiniteError("feedback", "a sum over all rounds would overflow", "Use smaller units", round=number)
         return Sums(total, signed, hard, squared + positive * positive, largest, per_constraint)
 
@@ -237,17 +236,6 @@ def _checked(arrays: dict[str, Array], name: str, dtype: Any, shape: tuple[int, 
 def _require(holds: bool, otherwise: str) -> None:
     if not holds:
         raise ValueError(otherwise)
-
-
-def _are_finite(values: Iterable[Array]) -> bool:
-    """Return whether all numbers are finite. A finite square of a vector proves it in half the time."""
-    for value in values:
-        if type(value) is not np.ndarray:
-            if not math.isfinite(value):
-                return False
-        elif (value.ndim != 1 or not math.isfinite(value.dot(value))) and not np.isfinite(value).all():
-            return False
-    return True
 
 
 def _copied(value: Array) -> Array:
