@@ -105,6 +105,10 @@ PARAMETERS: Mapping[str, Draw] = {
     "of": _default,
     "args": _default,
     "options": _default,
+    "limit": _default,
+    "noise": _default,
+    "delta": _size(-3.0, -0.1),
+    "spanned": _among(True, False),
 }
 """Ranges by name. `Literal` types need none."""
 

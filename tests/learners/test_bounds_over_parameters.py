@@ -1,0 +1,79 @@
+"""Bounds hold for every permitted value of every public parameter, also where a learner is changed by hand."""
+
+import warnings
+from dataclasses import replace
+
+import pytest
+
+from longterm import InputError, Problem
+from longterm.learners import MirrorProx, NoViolationMirrorProx, TwoPointBandit
+from longterm.problems.constraints import Affine
+from longterm.problems.losses import Linear
+from longterm.problems.sets import Box
+from longterm.testing import find_worst_cases
+from parameter_space import PARAMETERS, all_kinds, choices_of, drawn, signature_of
+
+RANDOM = {TwoPointBandit.__name__, "OSOCO"}
+"""Learners whose bounds hold in expectation or with high probability."""
+DETERMINISTIC = sorted(set(all_kinds()) - RANDOM)
+
+
+def require_bounds(name, draws, seed, rounds, generations):
+    """Search worst cases of learners with drawn parameters. A learner that refuses the problem has no bound."""
+    checked = 0
+    for label, problem, learner in drawn(name, draws, seed, rounds):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                found = find_worst_cases(
+                    problem, learner, rounds, generations=generations, population=16, progress=None
+                )
+            except InputError:
+                continue
+        checked += 1
+        for case in found.values():
+            assert case.ratio <= 1 + 1e-9, (label, learner, case)
+    return checked
+
+
+@pytest.mark.parametrize("name", DETERMINISTIC)
+def test_bounds_hold_for_drawn_parameters(name):
+    require_bounds(name, draws=1, seed=0, rounds=5, generations=1)
+
+
+@pytest.mark.cross
+@pytest.mark.parametrize("name", DETERMINISTIC)
+def test_bounds_hold_for_many_drawn_parameters(name):
+    assert require_bounds(name, draws=60, seed=1, rounds=14, generations=4)
+
+
+@pytest.mark.parametrize("name", sorted(all_kinds()))
+def test_every_parameter_has_a_range(name):
+    """A new parameter of `for_problem` must be added to the ranges."""
+    known = set(PARAMETERS)
+    missing = {one for one, hint in signature_of(all_kinds()[name]).items() if not choices_of(hint)} - known
+    assert not missing
+
+
+# --- what the search has found -------------------------------------------------------------------------------
+
+HALF = Problem(Box([-1.0], [1.0]), Linear(1), Affine([[1.0]], [0.0]))
+
+
+def test_mirror_prox_has_no_theorem_for_unequal_steps():
+    made = MirrorProx.for_problem(HALF, horizon=1000)
+    slow = replace(made, schedule=replace(made.schedule, mu=made.schedule.mu / 10))
+    assert made.bound(HALF, 1000)
+    assert "μ = η" in slow.bound(HALF, 1000).reason
+
+
+@pytest.mark.parametrize("factor", [0.1, 10.0])
+def test_a_margin_is_that_of_the_polyhedron(factor):
+    made = NoViolationMirrorProx.for_problem(HALF, horizon=100_000)
+    assert made.bound(HALF, 100_000)
+    with pytest.raises(InputError, match="another polyhedron"):
+        replace(made, gamma=made.gamma * factor).bound(HALF, 100_000)
+    plain = MirrorProx.for_problem(HALF, horizon=100)
+    smaller = replace(plain, polyhedron=Affine(plain.polyhedron.matrix, plain.polyhedron.limit - 0.1))
+    with pytest.raises(InputError, match="another polyhedron"):
+        smaller.bound(HALF, 100)
