@@ -36,6 +36,8 @@ def driver(tmp_path_factory):
 def busy(tmp_path_factory):
     """A server with some history in every object, and a name that is markup."""
     text = SERVICE.replace('title = "Test"', f"title = '{HOSTILE}'").replace("accounts.team", f"accounts.'{HOSTILE}'")
+    text = text.replace('parent = "organisation"}', 'parent = "organisation", period = "day"}')
+    text = text.replace("[ledger.money]", 'guide = "https://example.org/guide"\n[ledger.money]', 1)
     with in_thread(tmp_path_factory.mktemp("busy"), text, step=1) as url, Client(url) as client:
         for number in range(12):
             with suppress(ServerError):  # 402 after the eighth
@@ -68,9 +70,14 @@ def test_every_object_has_its_charts(driver, busy):
     open_at(driver, f"{busy}/", *SIZES["desktop"])
     ready(driver)
     titles = {name: driver.execute_script(TITLES, name) for name in ("money", "images", "models", "campaign", "power")}
-    assert titles["money"] == [f"Money: {HOSTILE}, cent", "Money: organisation, cent", "Refusals"]
-    assert titles["images"] == titles["models"] == ["Money", "Price of money", "Actions chosen"]
-    assert titles["campaign"] == ["Money", "Price of money"]
+    assert titles["money"] == [
+        f"Money: {HOSTILE}, cent, this day (UTC)",
+        "Money: organisation, cent, since the start",
+        "Refusals",
+    ]
+    assert titles["images"] == ["Money, since the start", "Price of money", "Actions chosen"]
+    assert titles["models"] == ["Money, dollar, since the start", "Price of money", "Actions chosen"]
+    assert titles["campaign"] == ["Money, since the start", "Price of money"]
     assert titles["power"] == ["Multiplier", "Violation"]
     assert driver.execute_script(TITLES, "demand") == ["Coverage"]
 
@@ -89,6 +96,51 @@ def test_the_time_shown_can_be_chosen(driver, busy):
     WebDriverWait(driver, 10).until(lambda d: any("seconds=900" in address for address in requested(d)))
     pressed = driver.find_elements("css selector", "button[aria-pressed=true]")
     assert [button.text for button in pressed] == ["15 min"]
+
+
+def test_words_are_explained_and_the_last_refusals_listed(driver, busy):
+    open_at(driver, f"{busy}/", *SIZES["phone"])
+    ready(driver)
+    captions = driver.execute_script(
+        "return [...document.querySelectorAll('figure')].map(f => f.querySelector('p')?.textContent)"
+    )
+    assert all(captions)
+    rows = driver.execute_script("return [...document.querySelectorAll('#events tbody tr')].map(r => r.textContent)")
+    assert len(rows) >= 4
+    assert all("refused" in row and "money/organisation" in row for row in rows)
+    assert driver.find_element("css selector", "#guide a").get_attribute("href") == "https://example.org/guide"
+
+
+def test_a_week_can_be_shown(driver, busy):
+    open_at(driver, f"{busy}/", *SIZES["phone"])
+    ready(driver)
+    driver.find_element("css selector", "button[data-seconds='604800']").click()
+    WebDriverWait(driver, 10).until(lambda d: any("seconds=604800" in address for address in requested(d)))
+    WebDriverWait(driver, 10).until(lambda d: "updated" in d.find_element("id", "state").text)
+    assert driver.execute_script("return document.querySelectorAll('svg path.curve').length") > 0
+    assert driver.execute_script(CROWDED) == []
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_many_accounts_are_a_table_with_search(driver, tmp_path, size):
+    accounts = "".join(f"accounts.team-{k:03} = {{limit = {1000 + k}}}\n" for k in range(200))
+    text = f"database = 'a.db'\n[ledger.money]\nunit = 'cent'\n{accounts}"
+    with in_thread(tmp_path, text, step=1) as url, Client(url) as client:
+        client.hold("money", "team-077", 500, "one")
+        client.settle_hold("money", "one", 500)
+        open_at(driver, f"{url}/", *SIZES[size])
+        rows = "return [...document.querySelectorAll('.accounts tbody tr')].map(r => r.textContent)"
+        WebDriverWait(driver, 20).until(lambda d: len(d.execute_script(rows)) == 50)
+        assert driver.execute_script(rows)[0].startswith("team-077500")  # the fullest account comes first
+        assert len(driver.find_elements("css selector", "figure")) == 1
+        driver.find_element("css selector", "input[type=search]").send_keys("-19")
+        assert len(driver.execute_script(rows)) == 10
+        time.sleep(2.5)  # the page is drawn again, and what was typed stays
+        assert len(driver.execute_script(rows)) == 10
+        driver.find_element("css selector", ".accounts tbody button").click()
+        assert driver.execute_script(TITLES, "money")[0].startswith("Money: team-19")
+        assert driver.execute_script("return document.documentElement.scrollWidth") <= SIZES[size][0]
+        assert driver.execute_script(CROWDED) == []
 
 
 def test_the_page_says_that_the_server_is_gone(driver, tmp_path):

@@ -7,7 +7,7 @@ import os
 import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from time import perf_counter
+from time import perf_counter, time
 from typing import Any
 
 from longterm import __version__
@@ -22,7 +22,7 @@ from longterm.errors import (
 )
 from longterm.server.access_log import AccessLog
 from longterm.server.gate import Exchange, Gate
-from longterm.server.history import STEP, History, HistoryRecorder
+from longterm.server.history import STEP, WEEK, WEEK_OBJECT, WEEK_STEP, History, HistoryRecorder
 from longterm.server.lanes import Lane
 from longterm.server.service import Service
 from longterm.server.settings import read_service
@@ -127,7 +127,8 @@ class _Served:
     def __init__(self, service: Service, step: int) -> None:
         self.service = service
         self.history = History(service.database, step, service.durability)
-        self.recorder = HistoryRecorder(self.history)
+        self.week = History(service.database, WEEK_STEP, service.durability, name=WEEK_OBJECT, keep=WEEK)
+        self.recorder = HistoryRecorder(self.history, self.week)
         self.lanes = {name: Lane(name) for name in service.objects}
         self.history_lane = Lane("the history")
         self.views = Views(service, self.lanes, self.history_lane, self.recorder)
@@ -167,6 +168,9 @@ class _Served:
             self.recorder.time(path, exchange.name, perf_counter() - exchange.begin)
             if exchange.status == 402:
                 self.recorder.count("refused", exchange.name)
+                who = "" if exchange.caller is None else exchange.caller.name
+                place = {"object": exchange.name, "account": exchange.account}
+                self.recorder.note(time=time(), what="refused", detail=path, who=who, **place)
 
     async def flush_for_ever(self) -> None:
         """Add counts and figures to the history until it is cancelled."""
@@ -186,6 +190,7 @@ class _Served:
         for lane in (*self.lanes.values(), self.history_lane):
             await asyncio.to_thread(lane.close)
         self.history.close()
+        self.week.close()
         self.service.close()
 
 

@@ -15,6 +15,7 @@ import threading
 import time
 from bisect import bisect_left
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from longterm.errors import DatabaseError
@@ -29,6 +30,10 @@ STEP = 10
 """Seconds of an interval."""
 KEEP = 6 * 3600
 """Seconds that are kept."""
+WEEK, WEEK_STEP, WEEK_OBJECT = 7 * 24 * 3600, 600, "longterm server week"
+"""The same for the longer history with longer intervals, and its name."""
+EVENTS = 50
+"""Refusals that are kept."""
 LIMITS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 """Upper limits of the latency histogram, in seconds; a last bucket has no limit."""
 Counts = Counter[tuple[str, ...]]
@@ -50,28 +55,46 @@ class History(Stored[NoCopy]):
         Seconds of an interval; the same in all workers.
     durability : {"commit", "relaxed"}
         That of the service's objects, so that they share connections.
+    name : str
+        Its name in the database.
+    keep : int
+        Seconds that are kept.
     """
 
-    def __init__(self, url: str, step: int = STEP, durability: Durability = "relaxed") -> None:
-        self.step = step
+    def __init__(
+        self,
+        url: str,
+        step: int = STEP,
+        durability: Durability = "relaxed",
+        *,
+        name: str = OBJECT,
+        keep: int = KEEP,
+    ) -> None:
+        self.step, self.keep = step, keep
         self._replica = Replica(NoCopy(KIND), {"step": step})
-        self._replica.attach(url, OBJECT, durability)
+        self._replica.attach(url, name, durability)
 
-    def add(self, counts: Counts, figures: dict[str, Any] | None = None) -> None:
-        """Add counts to the totals and to the present interval. Figures replace those of the interval."""
-        self._replica.run(self._add, counts, figures)
+    def add(self, counts: Counts, figures: dict[str, Any] | None = None, events: Sequence[dict[str, Any]] = ()) -> None:
+        """Add counts to the totals and to the present interval. Figures replace those of the interval.
 
-    def _add(self, database: Database, counts: Counts, figures: dict[str, Any] | None) -> None:
+        Of the events, the last ones of all workers are kept.
+        """
+        self._replica.run(self._add, counts, figures, events)
+
+    def _add(
+        self, database: Database, counts: Counts, figures: dict[str, Any] | None, events: Sequence[dict[str, Any]]
+    ) -> None:
         now = database.now() // 1_000_000 // self.step
-        totals = self._part(database, 0)[0] + counts
+        before, kept = self._part(database, 0)
+        totals, last = before + counts, {"events": [*kept.get("events", ()), *events][-EVENTS:]}
         before, latest = self._part(database, now)
         interval = before + Counter({key: n for key, n in counts.items() if key[0] != "seconds"})
         name = self._replica.name
         written = [
             (sql.TOUCH_OBJECT, (time.time(), name)),
-            (sql.PUT_PART, (name, 0, _encode(totals, {}))),
+            (sql.PUT_PART, (name, 0, _encode(totals, last))),
             (sql.PUT_PART, (name, now, _encode(interval, latest if figures is None else figures))),
-            (sql.DELETE_OLD_PARTS, (name, 0, now - KEEP // self.step)),
+            (sql.DELETE_OLD_PARTS, (name, 0, now - self.keep // self.step)),
         ]
         database.write_locked(written)
 
@@ -79,6 +102,11 @@ class History(Stored[NoCopy]):
         """Return the counts of all workers since the database was created."""
         found: Counts = self._replica.run(lambda database: self._part(database, 0)[0])
         return found
+
+    def events(self) -> list[dict[str, Any]]:
+        """Return the last events of all workers, the oldest first."""
+        found: dict[str, Any] = self._replica.run(lambda database: self._part(database, 0)[1])
+        return list(found.get("events", ()))
 
     def since(self, seconds: float) -> list[Interval]:
         """Return the intervals of the last seconds: the time of each, its counts and its figures."""
@@ -126,11 +154,15 @@ class HistoryRecorder:
     ----------
     history : History
         Where they are added.
+    week : History, optional
+        Where they are added as well, with every figure.
     """
 
-    def __init__(self, history: History) -> None:
-        self.history = history
+    def __init__(self, history: History, week: History | None = None) -> None:
+        self.history, self.week = history, week
         self._counts: Counts = Counter()
+        self._of_week: Counts = Counter()
+        self._events: list[dict[str, Any]] = []
         self._lock = threading.Lock()
         self._written = -math.inf
 
@@ -156,15 +188,27 @@ class HistoryRecorder:
             self._counts["seconds", call, name, place] += 1
             self._counts["seconds", call, name, "sum"] += seconds  # type: ignore[assignment]
 
+    def note(self, **event: Any) -> None:
+        """Keep an event for the page."""
+        with self._lock:
+            self._events.append(event)
+
     def flush(self, figures: dict[str, Any] | None = None) -> None:
         """Add the counts to the history, and perhaps figures. If that fails the counts are kept for the next time."""
         with self._lock:
             counts, self._counts = self._counts, Counter()
+            events, self._events = self._events, []
         try:
-            self.history.add(counts, figures)
+            self.history.add(counts, figures, events)
         except BaseException:
             with self._lock:
                 self._counts.update(counts)
+                self._events[:0] = events
             raise
-        if figures is not None:
-            self._written = time.monotonic()
+        self._of_week.update({key: n for key, n in counts.items() if key[0] != "seconds"})
+        if figures is None:
+            return
+        self._written = time.monotonic()
+        if self.week is not None:
+            self.week.add(self._of_week, figures)
+            self._of_week = Counter()

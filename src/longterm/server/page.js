@@ -27,7 +27,10 @@ function number(value) {
 }
 
 const percent = value => value === null || value === undefined ? "–" : (100 * value).toFixed(1) + " %";
-const clock = time => new Date(1000 * time).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
+const clock = time => {
+  const day = seconds > 86400 ? { weekday: "short" } : {};
+  return new Date(1000 * time).toLocaleString("en-GB", { ...day, hour: "2-digit", minute: "2-digit" });
+};
 const colour = index => `var(--c${index % COLOURS})`;
 
 // --- charts ------------------------------------------------------------------------------------------------------
@@ -38,7 +41,7 @@ function niceTop(value) {
   return [1, 1.5, 2, 3, 4, 5, 6, 8, 10].map(step => step * power).find(step => step >= value * 0.999);
 }
 
-function chart({ title, times, series, kind = "line", format = number, tickFormat = format, range = null, until }) {
+function chart({ title, about, times, series, kind = "line", format = number, tickFormat = format, range = null, until }) {
   const legend = make("div"), caption = make("figcaption", {}, make("b", {}, title), legend);
   const values = series.map((one, index) => {
     const text = make("span");
@@ -50,6 +53,7 @@ function chart({ title, times, series, kind = "line", format = number, tickForma
     return text;
   });
   const svg = draw("svg", { role: "img", "aria-label": title });
+  if (about) caption.append(make("p", {}, about));
   const figure = make("figure", {}, caption, svg);
   figure.redraw = () => {
     const width = Math.max(figure.clientWidth, 200), inner = width - PAD.left - PAD.right;
@@ -119,8 +123,55 @@ function partsOf(figures, key) {
   return typeof found === "object" ? found : { "": found };
 }
 
+const ABOUT = {
+  money: "Dashed: what an even spender would have spent by now.",
+  limit: "Dashed: the limit.",
+  price: "The reward that one more unit of money would bring. Cheap actions are preferred while it is high.",
+  multiplier: "How strongly the learner counts its constraint. It rises while the constraint is violated.",
+  actions: "How often each action was chosen.",
+  refusals: "Requests that the limit could not pay for.",
+  coverage: "The share of outcomes inside their interval.",
+  violation: "The sum of the constraint over all rounds, 0 if it is kept in the long run.",
+};
+const MOST_CHARTS = 12, EVENTS = 50;
+const searched = {}, selected = {};
+
+function accountTable(name, last, unit, redo) {
+  const parts = Object.keys(last.spent), input = make("input", { type: "search", placeholder: "Search accounts", "aria-label": "Search accounts" });
+  const rows = make("tbody"), shown = make("p", { class: "empty" });
+  const fill = () => {
+    const found = parts.filter(part => part.toLowerCase().includes((searched[name] ?? "").toLowerCase()));
+    found.sort((a, b) => last.spent[b] / last.limit[b] - last.spent[a] / last.limit[a] || a.localeCompare(b));
+    shown.textContent = `${found.length} of ${parts.length} accounts${found.length > EVENTS ? `, the first ${EVENTS} are shown` : ""}`;
+    rows.replaceChildren(...found.slice(0, EVENTS).map(part => {
+      const open = make("button", { type: "button", class: "link" }, part);
+      open.addEventListener("click", () => { selected[name] = part; redo(); });
+      const share = last.limit[part] > 0 ? percent(last.spent[part] / last.limit[part]) : "–";
+      const cells = [number(last.spent[part]), number(last.held[part]), number(last.limit[part]), share];
+      return make("tr", {}, make("th", { scope: "row" }, open), ...cells.map(text => make("td", {}, text)));
+    }));
+  };
+  input.value = searched[name] ?? "";
+  input.addEventListener("input", () => { searched[name] = input.value; fill(); });
+  fill();
+  const heads = ["account", "spent", "held", "limit", "used"].map(text => make("th", { scope: "col" }, text));
+  const about = make("p", { class: "empty" }, `In ${unit || "the object's unit"}. Choose an account to see its chart.`);
+  return make("div", { class: "accounts" }, input, about, make("table", {}, make("thead", {}, make("tr", {}, ...heads)), rows), shown);
+}
+
+function events(data) {
+  if (!data.events.length) return [];
+  const rows = data.events.slice(0, EVENTS).map(one => make("tr", {},
+    make("td", {}, new Date(1000 * one.time).toLocaleString("en-GB")), make("td", {}, one.what),
+    make("td", {}, [one.object, one.account].filter(Boolean).join("/")), make("td", {}, one.detail), make("td", {}, one.who)));
+  const heads = ["time", "what", "where", "detail", "who"].map(text => make("th", { scope: "col" }, text));
+  const table = make("table", {}, make("thead", {}, make("tr", {}, ...heads)), make("tbody", {}, ...rows));
+  const heading = make("h2", {}, "Refusals and corrections", make("small", {}, `the last ${EVENTS}`));
+  return [make("section", { id: "events" }, heading, make("div", { class: "scroll" }, table))];
+}
+
 function section(name, data) {
-  const { intervals, kinds, units, actions, now } = data;
+  const { intervals, kinds, units, periods, actions, now } = data;
   const mine = intervals.filter(one => one.figures[name]), times = mine.map(one => one.time), until = now;
   const last = mine.at(-1)?.figures[name] ?? {};
   const column = (key, part) => mine.map(one => partsOf(one.figures[name], key)[part] ?? null);
@@ -130,35 +181,39 @@ function section(name, data) {
   const common = { times, until }, charts = [], unit = units[name] ? `, ${units[name]}` : "";
   const called = (what, part, alone) => part && !alone ? `${what}: ${part}` : what;
 
-  for (const part of Object.keys(partsOf(last, "spent"))) {
+  const every = Object.keys(partsOf(last, "spent")), crowded = every.length > MOST_CHARTS;
+  for (const part of crowded ? [selected[name] ?? every[0]] : every) {
     const alone = Object.keys(last.spent).length === 1 && kinds[name] !== "ledger";
     const flat = partsOf(last, "plan")[part] === partsOf(last, "limit")[part] && kinds[name] === "ledger";
     const lines = [{ name: "spent", values: column("spent", part) }];
     lines.push({ name: flat ? "limit" : "plan", values: column("plan", part), dashed: true });
-    charts.push(chart({ ...common, title: called("Money", part, alone) + unit, series: lines }));
+    const period = periods[name]?.[part] ?? periods[name]?.[""] ?? "";
+    const title = called("Money", part, alone) + unit + (period ? `, ${period}` : "");
+    charts.push(chart({ ...common, title, about: flat ? ABOUT.limit : ABOUT.money, series: lines }));
   }
   const prices = Object.keys(partsOf(last, "price"));
   if (prices.length) {
     const series = prices.map(part => ({ name: prices.length > 1 ? part : "", values: column("price", part) }));
-    charts.push(chart({ ...common, title: kinds[name] === "learner" ? "Multiplier" : "Price of money", series }));
+    const learns = kinds[name] === "learner", about = learns ? ABOUT.multiplier : ABOUT.price;
+    charts.push(chart({ ...common, title: learns ? "Multiplier" : "Price of money", about, series }));
   }
   const chosen = (actions[name] ?? []).map(action => ({ name: action, values: counted("actions", action) }));
   if (chosen.some(one => one.values.some(count => count))) {
-    charts.push(chart({ ...common, title: "Actions chosen", series: chosen, kind: "bars" }));
+    charts.push(chart({ ...common, title: "Actions chosen", about: ABOUT.actions, series: chosen, kind: "bars" }));
   }
   const refused = { name: "", values: counted("refused"), colour: 4 }, refusals = refused.values.reduce((a, b) => a + b, 0);
-  if (refusals) charts.push(chart({ ...common, title: "Refusals", series: [refused], kind: "bars" }));
+  if (refusals) charts.push(chart({ ...common, title: "Refusals", about: ABOUT.refusals, series: [refused], kind: "bars" }));
   if (last.coverage) {
     const groups = Object.keys(last.coverage);
     const series = groups.map(group => ({ name: group || "overall", values: column("coverage", group) }));
     series.push({ name: "target", values: column("target", ""), dashed: true });
     const least = series.flatMap(one => one.values).filter(v => v !== null).reduce((a, b) => Math.min(a, b), 1);
     const range = [Math.max(0, Math.floor(10 * Math.min(least, last.target) - 0.5) / 10), 1];
-    charts.push(chart({ ...common, title: "Coverage", series, range, format: percent, tickFormat: v => (100 * v).toFixed(0) + " %" }));
+    charts.push(chart({ ...common, title: "Coverage", about: ABOUT.coverage, series, range, format: percent, tickFormat: v => (100 * v).toFixed(0) + " %" }));
   }
   if (last.violation !== undefined) {
     const values = column("violation", "").map(v => v === null ? null : Math.max(v, 0));
-    charts.push(chart({ ...common, title: "Violation", series: [{ name: "", values }] }));
+    charts.push(chart({ ...common, title: "Violation", about: ABOUT.violation, series: [{ name: "", values }] }));
   }
 
   const facts = make("dl");
@@ -174,13 +229,23 @@ function section(name, data) {
   if (last.coverage) fact("coverage", `${percent(last.coverage[""])} of ${percent(last.target)}`);
   const heading = make("h2", {}, name, make("small", {}, kinds[name]));
   const body = times.length ? make("div", { class: "charts" }, ...charts) : make("p", { class: "empty" }, "No figures yet.");
-  return make("section", { "data-object": name }, heading, facts, body);
+  const table = crowded ? [accountTable(name, last, units[name], render)] : [];
+  return make("section", { "data-object": name }, heading, facts, ...table, body);
 }
 
 function render() {
   if (latest === null) return;
   document.title = document.getElementById("title").textContent = latest.title;
-  document.getElementById("objects").replaceChildren(...Object.keys(latest.kinds).map(name => section(name, latest)));
+  const typing = document.activeElement?.closest("section")?.dataset.object;
+  const place = document.activeElement?.selectionStart;
+  const sections = Object.keys(latest.kinds).map(name => section(name, latest));
+  document.getElementById("objects").replaceChildren(...sections, ...events(latest));
+  document.getElementById("guide").replaceChildren(...(latest.guide ? [make("a", { href: latest.guide }, "Guide")] : []));
+  if (typing !== undefined && place !== undefined && place !== null) {
+    const input = document.querySelector(`[data-object="${CSS.escape(typing)}"] input`);
+    input?.focus();
+    input?.setSelectionRange(place, place);
+  }
   redraw();
 }
 

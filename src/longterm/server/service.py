@@ -63,6 +63,8 @@ class Service:
         Learners, choosers, routers, pacers, ledgers and intervals, by name.
     kinds : dict
         Their kinds, by name.
+    guide : str
+        The address that the page links to for those who use the service; "" for none.
     units : dict
         The units of their money, by name.
     tokens : tuple of KnownToken
@@ -76,6 +78,7 @@ class Service:
     title: str = "longterm"
     objects: dict[str, Any] = field(default_factory=dict)
     kinds: dict[str, str] = field(default_factory=dict)
+    guide: str = ""
     units: dict[str, str] = field(default_factory=dict)
     tokens: tuple[KnownToken, ...] = ()
     pool: ConnectionPool | None = None

@@ -284,6 +284,7 @@ class ServiceTable(Table):
     durability: Literal["commit", "relaxed"] = "commit"
     title: str = "longterm"
     connections: int = 2
+    guide: str = ""
     tokens: dict[str, dict[str, Any]] = {}
     learner: dict[str, Any] = {}
     chooser: dict[str, Any] = {}
@@ -347,7 +348,7 @@ def open_service(table: Mapping[str, Any], folder: Path, *, apply: bool = True) 
     database = os.environ.get(DATABASE) or settings.database
     if not database.startswith(POSTGRES):
         database = os.fspath(folder / database)
-    service = Service(database, settings.durability, settings.title)
+    service = Service(database, settings.durability, settings.title, guide=settings.guide)
     if service.is_postgres:
         service.pool = at("service", limit_connections, database, settings.durability, settings.connections)
     memory = AppliedSettings(database) if apply else None

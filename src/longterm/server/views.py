@@ -6,6 +6,7 @@ import asyncio
 import math
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from importlib.resources import files
 from typing import Any
@@ -15,9 +16,10 @@ from fastapi.responses import JSONResponse, Response
 
 from longterm.errors import InputError, LongtermError
 from longterm.money import Ledger
+from longterm.money.ledger.accounts import AccountSettings
 from longterm.server import requests as bodies
 from longterm.server.gate import HEALTH, READY, Exchange
-from longterm.server.history import KEEP, HistoryRecorder, thinned
+from longterm.server.history import EVENTS, WEEK, HistoryRecorder, thinned
 from longterm.server.lanes import BusyError, Lane
 from longterm.server.service import Service
 from longterm.storage.replica import Metrics
@@ -121,15 +123,19 @@ class Views:
         async def read_history(request: Request, seconds: float = 3600) -> dict[str, Any]:
             """Return the figures and counts of the last seconds, for the page."""
             _require_read(request)
-            if not 0 < seconds <= KEEP:
-                raise InputError("seconds", f"is {seconds}", f"Give at most {KEEP}")
+            if not 0 < seconds <= WEEK:
+                raise InputError("seconds", f"is {seconds}", f"Give at most {WEEK}")
             await self.flush(with_figures=True)
-            found = await self._history_lane.run(self._history.since, seconds)
+            history = self._history
+            if seconds > history.keep and self._recorder.week is not None:
+                history = self._recorder.week
+            found = await self._history_lane.run(history.since, seconds)
             intervals = [
                 {"time": moment, "figures": figures, "counts": [[*labels, n] for labels, n in counts.items()]}
                 for moment, counts, figures in thinned(found, MOST_POINTS)
             ]
-            return {**self._facts(), "now": time.time(), "intervals": intervals}
+            facts = {**self._facts(), "periods": await self._periods(), "events": await self._events()}
+            return {**facts, "now": time.time(), "intervals": intervals}
 
         @app.get("/metrics", response_class=Response)
         async def metrics(request: Request) -> Response:
@@ -170,7 +176,32 @@ class Views:
         objects = self._service.objects
         actions = {name: one.actions for name, one in objects.items() if hasattr(one, "actions")}
         facts = {"title": self._service.title, "step": self._history.step, "kinds": self._service.kinds}
-        return {**facts, "units": self._service.units, "actions": actions}
+        return {**facts, "units": self._service.units, "actions": actions, "guide": self._service.guide}
+
+    async def _periods(self) -> dict[str, dict[str, str]]:
+        """Return the period of each account, and what the money of other objects is for, in words."""
+        found = {}
+        for name, one in self._service.objects.items():
+            if isinstance(one, Ledger):
+                with suppress(LongtermError):
+                    settings = await self._lanes[name].run(lambda one=one: one.settings, seconds=READ_SECONDS)
+                    found[name] = {account: _period(its) for account, its in settings.items()}
+            elif self._service.kinds[name] in ("router", "chooser", "pacer"):
+                found[name] = {"": "since the start"}
+        return found
+
+    async def _events(self) -> list[dict[str, Any]]:
+        """Return the last refusals and corrections, the newest first."""
+        found = await self._history_lane.run(self._history.events)
+        with suppress(LongtermError):
+            for one in await self._entries(0.0, 20 * EVENTS):
+                if one["what"] not in ("settled", "released", "expired"):
+                    detail = f"{one['old']} → {one['new']} {one['unit']} {one['key']} {one['note']}".strip()
+                    place = {"object": one["ledger"], "account": one["account"]}
+                    found.append(
+                        {"time": one["time"], "what": one["what"], "detail": detail, "who": one["who"], **place}
+                    )
+        return sorted(found, key=lambda event: -event["time"])[:EVENTS]
 
 
 def _accounts_of(ledger: Ledger) -> dict[str, Any]:
@@ -179,6 +210,13 @@ def _accounts_of(ledger: Ledger) -> dict[str, Any]:
     accounts = {name: {**one._asdict(), **balances[name]._asdict()} for name, one in ledger.settings.items()}
     holds = [one._asdict() for one in ledger.open_holds()[:MOST_HOLDS]]
     return {"unit": ledger.unit, "accounts": accounts, "holds": holds}
+
+
+def _period(settings: AccountSettings) -> str:
+    """Return what a limit is for, in words."""
+    if settings.period:
+        return f"this {settings.period} ({settings.timezone})"
+    return f"{settings.rate} a second come back" if settings.rate else "since the start"
 
 
 def _exchange(request: Request) -> Exchange:
