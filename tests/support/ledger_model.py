@@ -17,12 +17,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from fractions import Fraction
 from math import ceil
-from typing import Any
+from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 from clocks import ManualClock
 from longterm import Ledger
-from longterm.errors import InputError, LongtermError, OutOfBudgetError
+from longterm.errors import InputError, LongtermError, OutOfBudgetError, TokenError
 from longterm.money import (
     EXP3IX,
     Budget,
@@ -34,16 +34,14 @@ from longterm.money import (
     PrimalDual,
     SharedAccount,
 )
+from replica_model import DisagreementError
 
 REMEMBER = 3600
+MAX_AGE = 50.0
 ABSURD = 100
 SHORT = (1 / 64, 0.25, 0.5, 1.0)
 LONG = (30.0, 3600.0, 3600.0, 40_000.0, 400_000.0)
 ZONES = ("UTC", "Europe/Berlin", "America/New_York")
-
-
-class DisagreementError(AssertionError):
-    """The ledger and its model differ."""
 
 
 @dataclass
@@ -247,6 +245,18 @@ def rule() -> PrimalDual:
     return PrimalDual(EXP3IX(2), HedgeDual(), Budget(1e9, largest=1e3), horizon=10**6)
 
 
+class Waiting(NamedTuple):
+    """An open choice or bid: its object, its hold in the ledger, and the time at which it was opened."""
+
+    name: str
+    is_bid: bool
+    choice: Any
+    key: str
+    amount: int
+    bound: float
+    opened: float
+
+
 class Search:
     """Random calls of several replicas, compared with the model after every one."""
 
@@ -257,7 +267,7 @@ class Search:
         self.is_calm = self.dice.random() < 0.5
         self.keys: list[str] = []
         self.leases: list[tuple[Any, int]] = []
-        self.choices: list[tuple[Any, Any, str, int, float]] = []
+        self.choices: list[Waiting] = []
         self.calls: list[str] = []
         dice = self.dice
         parents: list[str | None] = [None]
@@ -274,7 +284,7 @@ class Search:
             self.ledgers[0].add_account(name, limit, timezone=zone, **given)
             self.model.add_account(self.now, name, limit, zone=zone, **given)
             parents.append(name)
-        self.objects = [self.start(number) for number in range(2)]
+        self.objects = [self.start(number) for number in (0, 1, 0, 1)]
 
     @property
     def now(self) -> Fraction:
@@ -288,7 +298,7 @@ class Search:
         """Open a chooser or a pacer on an account, with one account object for all."""
         account, units = ("leaf", "right")[number], 100
         shared = SharedAccount(account, units=units, ledger=self.name)
-        options: dict[str, Any] = {"account": shared, "durability": "relaxed", "clock": self.clock}
+        options: dict[str, Any] = {"account": shared, "durability": "relaxed", "clock": self.clock, "max_age": MAX_AGE}
         if number == 0:
             return Chooser.open(self.url, rule(), name=f"{self.name} c", **options), account, units
         pacer = DualMirrorDescent(budget=1e6, horizon=1000, step=0.1, start=1.0, mirror="euclidean")
@@ -444,6 +454,7 @@ class Search:
 
         self.compare(what, named, model)
         if made:
+            made[0]._timer.cancel()  # it would close the lease as real time passes
             self.leases.append((made[0], made[0].amount))
 
     def spend(self) -> None:
@@ -527,7 +538,7 @@ class Search:
     def act(self) -> None:
         """A chooser or a pacer takes money from an account in its own transaction."""
         found, account, units = self.dice.choice(self.objects)
-        self.model.tick(self.now)
+        self.give_up(found_name(found))
         money = self.dice.randrange(0, 60) / units + self.dice.choice([0.0, 0.004])
         if isinstance(found, Chooser):
             choice = found.act(costs=[money, money])
@@ -547,26 +558,39 @@ class Search:
         if admitted != is_open:
             raise self.differs(f"admitted is {is_open}, not {admitted}")
         if is_open:
-            self.choices.append((found, choice, key, amount, money))
+            is_bid, opened = isinstance(found, LivePacer), self.clock.wall()
+            self.choices.append(Waiting(found_name(found), is_bid, choice, key, amount, money, opened))
         self.look()
 
     def settle_choice(self) -> None:
         if not self.choices:
             return
-        found, choice, key, amount, bound = self.choices.pop(self.dice.randrange(len(self.choices)))
-        self.model.tick(self.now)
-        cost = self.dice.randrange(amount + 1)
-        money = min(cost / 100, bound)
-        if self.dice.random() < 0.2:
-            found.skip(choice)
-            cost = amount if isinstance(found, Chooser) else 0  # the money held back counts
-        elif isinstance(found, Chooser):
-            found.settle(choice, 0.5, money)
+        waiting = self.dice.choice(self.choices)
+        found = self.dice.choice([found for found, _, _ in self.objects if found_name(found) == waiting.name])
+        self.give_up(waiting.name)
+        cost, choice = self.dice.randrange(waiting.amount + 1), str(waiting.choice)
+        money, is_skipped = min(cost / 100, waiting.bound), self.dice.random() < 0.2
+        if is_skipped:
+            cost = 0 if waiting.is_bid else waiting.amount  # the money held back counts
+        arguments = (choice,) if is_skipped else (choice, money) if waiting.is_bid else (choice, 0.5, money)
+        call = found.skip if is_skipped else found.settle
+        self.calls.append(f"{waiting.key} costs {cost}")
+        if waiting not in self.choices:
+            if not isinstance(attempt(lambda: call(*arguments)), TokenError):
+                raise self.differs(f"{waiting.key} has expired and was settled")
         else:
-            found.settle(choice, money)
-        self.calls.append(f"{key} costs {cost}")
-        self.model.settle(self.now, key, cost)
+            call(*arguments)
+            self.choices.remove(waiting)
+            self.model.settle(self.now, waiting.key, cost)
         self.look()
+
+    def give_up(self, name: str) -> None:
+        """Close the choices of an object that are too old, as its next call does. A bid is taken to be lost."""
+        self.model.tick(self.now)
+        for waiting in [one for one in self.choices if one.name == name]:
+            if waiting.opened < self.clock.wall() - MAX_AGE:
+                self.choices.remove(waiting)
+                self.model.settle(self.now, waiting.key, 0 if waiting.is_bid else waiting.amount)
 
 
 STATUS = ("settled", "released", "expired")
@@ -574,7 +598,6 @@ STATUS = ("settled", "released", "expired")
 
 def die(lease: Any) -> None:
     """Do what the death of a holder does: nobody will ever report."""
-    lease._timer.cancel()
     lease._is_settled = True
 
 

@@ -532,7 +532,7 @@ class Ledgers(Attack):
             seed = self.dice.randrange(10**9)
             try:
                 kind(f"{self.folder}/{seed}.db", seed, 150)
-            except ledger_model.DisagreementError as error:
+            except replica_model.DisagreementError as error:
                 self.line.blame("wrong", f"{kind.__name__}, seed {seed}: {error}".replace("\n", " | "))
             self.line.tried += 150
         shutil.rmtree(self.folder)

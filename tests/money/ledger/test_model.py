@@ -3,11 +3,11 @@
 import pytest
 
 import ledger_model
-from ledger_model import DisagreementError
 from longterm.money.ledger.accounts import Account
 from longterm.money.ledger.ledger_rows import LedgerRows
 from memory_files import tmp_path as tmp_path
 from postgres import server
+from replica_model import DisagreementError
 
 
 @pytest.mark.parametrize("seed", range(6))
