@@ -33,7 +33,7 @@ help:
 	@echo "make bench-linear  streaming linear models beside C, SGDClassifier, River and Vowpal Wabbit; regret on real data"
 	@echo "make bench-models  linear models with default settings beside scikit-learn, River and Vowpal Wabbit: losses, non-zeros, time"
 	@echo "make bench-calibration  coverage and sharpness of calibration rules on real series"
-	@echo "make bench-router  the router beside ParetoBandit: reward, bill, drift, models that arrive, time"
+	@echo "make bench-router  the router beside ParetoBandit, PORT and MESS+: reward, bill, drift, time"
 	@echo "make bench-scale many learners at once: paths of budgets, memory, pacing of whole logs; what docs/benchmarks/what_it_costs.md quotes"
 	@echo "make bench-gpu   the part of it that wants a GPU; make test-gpu: the tests that do"
 
@@ -161,6 +161,7 @@ bench-calibration: $(READY)
 bench-router: $(READY)
 	-$(BIN)/python -m pip install --quiet --disable-pip-version-check paretobandit==0.1.1
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/router.py
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/router_tables.py --out docs/_static/routing_tables.svg
 
 bench-scale: $(READY)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/scale.py

@@ -75,7 +75,10 @@ class Peer:
         self.models = list(prices)
         self.burn_in = 0
         self.router = BanditRouter.create(
-            model_registry={name: {"model_id": name, "display_name": name, **_tokens(name)} for name in prices},
+            model_registry={
+                name: {"model_id": name, "display_name": name, **_tokens(name, price=price)}
+                for name, price in prices.items()
+            },
             feature_service=FeatureService.for_precomputed(features),
             context_store=EphemeralContextStore(),
             priors="none" if cold else "warmup",
@@ -115,6 +118,7 @@ class Peer:
         self.router.register_model(model, speed="fast", **_tokens(model, factor))
 
 
-def _tokens(model: str, factor: float = 1.0) -> dict[str, float]:
-    prompt, answer = TOKEN_PRICES[model]
+def _tokens(model: str, factor: float = 1.0, price: float = 0.0) -> dict[str, float]:
+    """Return prices by token: those of the model if they are known, else in proportion to its price by request."""
+    prompt, answer = TOKEN_PRICES.get(model, (1e3 * price, 1e3 * price))
     return {"input_cost_per_m": factor * prompt, "output_cost_per_m": factor * answer}

@@ -237,6 +237,9 @@ class BudgetSet:
         if not self.is_cap.any():
             return 0.0
         slopes = self._lines[1]
+        if len(self.budgets) == 1 and slopes[0] > 0:  # the same in Python's numbers, which are faster
+            even_money = float(slopes[0]) * requests - float(np.max(forfeited))
+            return min(max(1.0 - float(committed.value[0]) / max(even_money, 1 / LARGEST_NUMBER), 0.0), 1.0)
         even = np.where(slopes > 0, slopes * requests, self.plan(requests)) - forfeited
         used = np.where(self.is_cap, committed.value / np.maximum(even, 1 / LARGEST_NUMBER), 0.0)
         return float(min(max(1.0 - used.max(), 0.0), 1.0))
