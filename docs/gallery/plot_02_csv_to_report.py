@@ -32,12 +32,11 @@ file = folder / "customers.csv"
 file.write_text("customer,age,visits,spent,plan,churned\n" + "\n".join(lines))
 
 # %%
-# The rows one by one, as a stream: each is scored before it is learned. Columns come in units of their own, hence
-# ``scale_features``.
+# The rows one by one, as a stream: each is scored before it is learned. Columns may have units of their own.
 
 rows = load_table(file, label="churned", drop=["customer"])
 print(rows)
-model = BudgetLinearLearner(len(rows.columns), budget=20.0, scale_features=True)
+model = BudgetLinearLearner(len(rows.columns), budget=20.0)
 margins = [model.step_dense(row, label) for row, label in zip(rows.features, rows.labels, strict=True)]
 print(f"{np.mean(np.sign(margins) == rows.labels):.0%} right with {model.nonzeros} of {len(rows.columns)} weights:")
 print({name: round(float(weight), 3) for name, weight in zip(rows.columns, model.weights, strict=True) if weight})

@@ -8,7 +8,6 @@ import pytest
 from scipy import sparse
 from scipy.optimize import minimize
 from sklearn.datasets import load_breast_cancer, load_diabetes
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from longterm.errors import InputError
@@ -41,21 +40,52 @@ def test_a_budget_on_badly_scaled_features():
     assert np.abs(weights).sum() + 0.5 * weights @ weights <= 3 * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("budget", [0.5, 3.0])
-def test_the_budget_is_that_of_standardised_features(budget):
+@pytest.mark.parametrize("stream", [False, True])
+def test_the_budget_counts_weights_times_the_sizes_of_features(stream):
     X, y = mixed_columns()
-    ours = BudgetLinearClassifier(budget, random_state=0).fit(X, y)
-    theirs = make_pipeline(StandardScaler(), BudgetLinearClassifier(budget, random_state=0, scale_features=False))
-    assert log_loss(ours, X, y) == pytest.approx(log_loss(theirs.fit(X, y), X, y), rel=0.005)
-    named = BudgetLinearClassifier(budget, random_state=0, scale_features=True).fit(X, y)
-    np.testing.assert_array_equal(named.coef_, ours.coef_)
+    model = BudgetLinearClassifier(3.0, random_state=0)
+    model = model.partial_fit(X, y, classes=[False, True]) if stream else model.fit(X, y)
+    sizes, share = model._learners[0].sizes, (X[:, 1:4] != 0).mean(axis=0)
+    np.testing.assert_allclose(sizes[[0, 4, 5, 6, 7]], X[:, [0, 4, 5, 6, 7]].std(axis=0), rtol=0.05)
+    np.testing.assert_allclose(sizes[1:4], share**0.25, rtol=0.05)
+    own = model.coef_within_budget_[0] * sizes
+    assert 2.7 < np.abs(own).sum() + 0.5 * own @ own <= 3.0 * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("regression", [False, True])
+def test_a_harmless_budget_is_no_budget(stream, regression):
+    X, y = mixed_columns(1000)
+    y = 30 * (X[:, 4] - X[:, 1]) + X[:, 0] if regression else y
+    losses = []
+    for budget in (None, 1e5 if not regression else 1e10, 1e15):
+        model = (BudgetLinearRegressor if regression else BudgetLinearClassifier)(budget, passes=2, random_state=0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", BudgetWarning)
+            learn = model.partial_fit if stream else model.fit
+            learn(X, y, **({"classes": [False, True]} if stream and not regression else {}))
+        losses.append(model.cumulative_loss_)
+    assert losses[0] == losses[2]
+    assert losses[1] == pytest.approx(losses[0], rel=0.01)
+
+
+def test_units_that_differ_by_a_hundred_thousand_hardly_matter_in_a_stream():
+    rng = np.random.default_rng(2)
+    X = np.column_stack([rng.normal(size=(1500, 6)), rng.random((1500, 10)) < rng.uniform(0.02, 0.5, 10)])
+    y = X @ rng.normal(size=16) + rng.logistic(size=1500) > 0
+    losses = [
+        BudgetLinearClassifier().partial_fit(X * units, y, classes=[False, True]).cumulative_loss_
+        for units in (np.ones(16), *(10.0 ** rng.uniform(-2, 3, (3, 16))))
+    ]
+    assert max(losses[1:]) < 1.05 * losses[0]
 
 
 @pytest.mark.parametrize("unit", [1e-4, 1e4])
 def test_units_of_features_change_nothing(unit):
     X, y = mixed_columns()
     one, other = (BudgetLinearClassifier(2.0, random_state=0).fit(X * [k, 1, 1, 1, 1, 1, 1, 1], y) for k in (1, unit))
-    np.testing.assert_allclose(other.decision_function(X * [unit, 1, 1, 1, 1, 1, 1, 1]), one.decision_function(X), 1e-4)
+    scores = other.decision_function(X * [unit, 1, 1, 1, 1, 1, 1, 1])
+    np.testing.assert_allclose(scores, one.decision_function(X), rtol=0, atol=0.01)
 
 
 # --- warnings -------------------------------------------------------------------------------------------------

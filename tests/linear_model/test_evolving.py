@@ -29,7 +29,7 @@ def test_forgetting_equals_growing_weights(rule, is_sparse, loss):
     options = {"rule": rule, "sparse": is_sparse, "loss": loss}
     y = Y if loss == "logistic" else 1e3 + Y
     learner = EvolvingLinearLearner(4, 2.0, half_life=10.0, **options)
-    plain = BudgetLinearLearner(4, 2.0, **options)
+    plain = BudgetLinearLearner(4, 2.0, scale_features=False, **options)
     margins = learner.learn(X, y, np.full(1500, 3.0))
     np.testing.assert_allclose(margins, plain.learn(X, y, 3.0 * 2.0 ** (np.arange(1500) / 10)), rtol=1e-9, atol=1e-9)
     assert learner._shift == 2 * SPAN

@@ -199,7 +199,7 @@ def test_a_round_does_not_take_its_own_prediction_beyond_the_target():
             found.append(learner._state.number("scale"))
         factors[loss], errors[loss] = max(found[1:]), float(np.mean((np.array(margins)[20:] - y[20:]) ** 2))
     assert factors["squared"] == FACTOR_BOUND < factors["huber"]  # the same loss, without the cap
-    assert errors["squared"] < 0.7 * errors["huber"]
+    assert errors["squared"] < 0.8 * errors["huber"]
 
 
 def test_no_more_features_than_allowed_whatever_the_factors():
@@ -210,11 +210,11 @@ def test_no_more_features_than_allowed_whatever_the_factors():
         assert learner.nonzeros <= 2
 
 
-def test_estimators_scale_streams_without_a_budget():
+def test_estimators_scale_features_unless_they_forget():
     X, y = rows()
-    for more, scaled in (({}, True), ({"budget": 3.0}, False), ({"scale_features": False}, False)):
+    for more in ({}, {"budget": 3.0}, {"half_life": 9.0}, {"scale_features": False}):
         model = BudgetLinearClassifier(**more).partial_fit(X, y, classes=[-1, 1])
-        assert (model._learners[0]._scale is not None) == scaled
+        assert (model._learners[0]._scale is not None) == (more.keys() <= {"budget"})
     known = BudgetLinearClassifier().fit(X, y)._learners[0]._scale
     np.testing.assert_allclose(known.means[[0, 1, 2]], X[:, [0, 1, 2]].mean(axis=0), atol=1e-12)
     for columns in (40, 600):  # many and sparse, or few

@@ -16,9 +16,9 @@ from longterm.storage.snapshot import read_snapshot
 
 GOLDEN = Path(__file__).parent / "golden"
 LEARNERS = {
-    "a-ftrl_dense": {},
-    "a-ftrl_sparse": {"sparse": True},
-    "penalised-ftrl_dense": {"rule": "penalised-ftrl"},
+    "a-ftrl_dense": {"scale_features": False},
+    "a-ftrl_sparse": {"scale_features": False, "sparse": True},
+    "penalised-ftrl_dense": {"scale_features": False, "rule": "penalised-ftrl"},
     "scaled_a-ftrl_dense": {"scale_features": True},
 }
 
@@ -69,6 +69,7 @@ LAYOUT = {
     "sparse": DENSE | {"state.entries": ("<u8", 6), "state.heap": ("<u8", 0)},
     "scaled": DENSE
     | {f"scale.{name}": ("<f8", 6) for name in ("factors", "squares", "seen", "bounds", "means", "sums")}
+    | {"scale.units": ("<f8", 2), "scale.expected": ("<f8", 3)}
     | {"scale.counts": ("<i8", 1), "scale.slopes": ("<f8", 1), "scale.steepness": ("<f8", 7)},
 }
 """The arrays that a new learner of six weights stores."""

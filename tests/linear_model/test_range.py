@@ -79,7 +79,7 @@ def test_every_method_accepts_the_same_rows_with_the_same_bits(kind, options, lo
 def test_a_block_is_accepted_if_its_rows_are_one_by_one():
     """Not by the largest row, target and weight of the block together: each row has its own."""
     X, y, weights = np.diag([1e44, 1.0, 1.0]), np.array([1.0, 1e80, 1.0]), np.array([1.0, 1.0, 1e80])
-    options = {"loss": "squared", "fit_intercept": False}
+    options = {"loss": "squared", "fit_intercept": False, "scale_features": False}
     one_by_one, at_once = BudgetLinearLearner(3, 1.0, **options), BudgetLinearLearner(3, 1.0, **options)
     margins = [one_by_one.step_dense(u, target, weight) for u, target, weight in zip(X, y, weights, strict=True)]
     np.testing.assert_array_equal(at_once.learn(X, y, weights), margins)

@@ -38,7 +38,7 @@ def test_rounds_are_the_reference_learners(rule, budget, norms):
         learner = MixedPenalisedFTRL.for_problem(problem, typical_size=typical)
     state, ours = (
         learner.init(),
-        BudgetLinearLearner(7, budget, l1=l1, l2=l2, rule=rule, fit_intercept=False),
+        BudgetLinearLearner(7, budget, l1=l1, l2=l2, rule=rule, fit_intercept=False, scale_features=False),
     )
     for row, label in zip(X, y, strict=True):
         state = learner.update(state, observe(problem, state.x, [row, np.float64(label)]))
@@ -62,7 +62,7 @@ def test_shares_change_at_the_end_of_blocks_only(rule):
 
 def test_sparse_rounds_are_dense_ones():
     X, y = rows_and_labels(n=800)
-    dense, by_rows = (BudgetLinearLearner(7, 3.0, sparse=kind) for kind in (False, True))
+    dense, by_rows = (BudgetLinearLearner(7, 3.0, sparse=kind, scale_features=False) for kind in (False, True))
     np.testing.assert_allclose(dense.learn(X, y), by_rows.learn(sparse.csr_array(X), y), atol=1e-8)
     np.testing.assert_allclose(dense.weights, by_rows.weights, atol=1e-9)
     assert dense.intercept == pytest.approx(by_rows.intercept, abs=1e-9)

@@ -72,9 +72,9 @@ class FittedAttributes:
 
     @property
     def budget_(self) -> float:
-        """The budget in force: given, chosen, or computed from the rows."""
+        """The budget in force, given or chosen; infinity without one."""
         check_is_fitted(self)
-        return float(self._learners[0].settings.budget)
+        return self._learners[0].budget
 
     @property
     def coef_(self) -> NDArray[Any]:
@@ -145,7 +145,7 @@ class FittedAttributes:
 
     @property
     def signed_violation_(self) -> Any:
-        """Σ g(x_t)."""
+        """Σ g(x_t); minus infinity without a budget."""
         return self._for_each("signed_violation")
 
     @property

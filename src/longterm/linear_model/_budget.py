@@ -9,10 +9,9 @@ import numpy as np
 from longterm._base.arrays import FloatArray
 from longterm.errors import warn_caller
 from longterm.linear_model._passes import TrainingRows
+from longterm.linear_model._settings import GENEROUS_RADIUS
 from longterm.linear_model.streaming import BudgetLinearLearner
 
-GENEROUS_RADIUS = 250.0
-"""The radius without a budget, for scaled rows, whose lengths are about 1 (regression: times the targets' spread)."""
 LARGEST_SIZE_RATIO = 100.0
 """Features that are not scaled are reported if their sizes differ by more than this factor."""
 
@@ -21,19 +20,16 @@ class BudgetWarning(UserWarning):
     """A budget that leaves nothing to predict with, or that has no effect."""
 
 
-def generous_budget(rows: TrainingRows, spread: float, scaled: bool, l1: float, l2: float) -> float:
+def generous_budget(rows: TrainingRows, spread: float, l1: float, l2: float) -> float:
     """Return a budget that will not bind: a radius of 250, times the targets' spread, over the median row length."""
-    length = 1.0
-    if not scaled:
-        part = rows.block.part(0, min(rows.block.count, 1000))
-        if rows.block.is_sparse:
-            data, _, indptr = part
-            squares = np.diff(np.append(0.0, np.cumsum(np.square(data[: indptr[-1]], dtype=np.float64)))[indptr])
-        else:
-            squares = np.square(part, dtype=np.float64).sum(axis=1)
-        lengths = np.sqrt(squares[(squares > 0) & np.isfinite(squares)])
-        length = float(np.median(lengths)) if lengths.size else 1.0
-    radius = GENEROUS_RADIUS * spread / length
+    part = rows.block.part(0, min(rows.block.count, 1000))
+    if rows.block.is_sparse:
+        data, _, indptr = part
+        squares = np.diff(np.append(0.0, np.cumsum(np.square(data[: indptr[-1]], dtype=np.float64)))[indptr])
+    else:
+        squares = np.square(part, dtype=np.float64).sum(axis=1)
+    lengths = np.sqrt(squares[(squares > 0) & np.isfinite(squares)])
+    radius = GENEROUS_RADIUS * spread / (float(np.median(lengths)) if lengths.size else 1.0)
     return l1 * radius + 0.5 * l2 * radius**2
 
 

@@ -28,7 +28,7 @@ from longterm.linear_model._attributes import MODELS
 from longterm.linear_model._budget import generous_budget, warn_about_budget
 from longterm.linear_model._estimator_files import StoredModel
 from longterm.linear_model._multiplier import budget_multiplier
-from longterm.linear_model._passes import RecentAverage, TrainingRows, default_passes, learn_passes
+from longterm.linear_model._passes import RecentAverage, TrainingRows, best_passes, learn_passes, possible_passes
 from longterm.linear_model._rows import IN_ORDER
 from longterm.linear_model._selection import largest_features, restricted_rows
 from longterm.linear_model._summary import SummarisedModel
@@ -74,43 +74,37 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
         """Return the unit of the targets; 1 for classes."""
         return 1.0
 
-    def _standardises(self, X: Any) -> bool:
-        """Return whether `fit` with a budget standardises features: not if the matrix is wide and sparse."""
-        wanted = can_be_centred(X) if self.scale_features is None else self.scale_features
-        return bool(wanted and self.half_life is None)
+    @property
+    def _scales(self) -> bool:
+        """True if features are scaled."""
+        return self.half_life is None if self.scale_features is None else bool(self.scale_features)
 
     def _make_learner(
         self, X: Any, rows: TrainingRows, seed: int, *, stream: bool, budget: float | None, max_features: int | None
     ) -> BudgetLinearLearner:
         """Return a new learner for rows like these, its features scaled by them unless they are a stream."""
         rule = "penalised-ftrl" if max_features is not None and self.rule == "a-ftrl" else self.rule
-        standard = not stream and budget is not None and self._standardises(X)
-        scaled = bool(self.scale_features) or standard
-        if self.scale_features is None and budget is None:
-            scaled = self.half_life is None
-        if budget is None:
-            budget = generous_budget(rows, self._target_spread(rows.targets), scaled, self.l1, self.l2)
-        # Rows of standardised features have length √d; learners need length 1, so their weights are √d times as large.
-        unit = math.sqrt(X.shape[1]) if standard else 1.0
+        if budget is None and not self._scales:
+            budget = generous_budget(rows, self._target_spread(rows.targets), self.l1, self.l2)
         kind: Any = BudgetLinearLearner
         if self.half_life is not None:
             kind = partial(EvolvingLinearLearner, half_life=self.half_life)
         learner: BudgetLinearLearner = kind(
             X.shape[1],
             budget,
-            l1=self.l1 / unit,
-            l2=self.l2 / unit**2,
+            l1=self.l1,
+            l2=self.l2,
             loss=self.loss,
             loss_parameter=self.loss_parameter,
             rule=rule,
             fit_intercept=self.fit_intercept,
             max_features=max_features,
-            scale_features=scaled,
-            sparse=rows.block.is_sparse and rule == "a-ftrl" and not (scaled and can_be_centred(X)),
+            scale_features=self._scales,
+            sparse=rows.block.is_sparse and rule == "a-ftrl" and not (self._scales and can_be_centred(X)),
             seed=seed,
         )
-        if scaled and not stream:
-            learner.scale_by(rows.block, standard=standard)
+        if self._scales and not stream:
+            learner.scale_by(rows.block)
         return learner
 
     def _require_parameters(self) -> None:
@@ -206,11 +200,11 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
         for learner, labels in zip(self._learners, rows.targets, strict=True):
             learner.require(rows.block, labels, rows.weights)
         if self.half_life is not None:  # the order of the rows is that of time
-            for _ in range(self._count_passes(1)):
+            for _ in range(self._given_passes(1)):
                 self._learn_stream(rows)
             return
         count = rows.block.count
-        passes = self._count_passes(default_passes(count, self._budget() is not None))
+        passes = self._given_passes(0) or self._choose_passes(X, rows, random)
         orders = [random.permutation(count) if self.shuffle else np.arange(count) for _ in range(passes)]
         self._averages = [RecentAverage() for _ in self._learners]
         self._reset_models(fitted=True)
@@ -220,8 +214,16 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
             self._multipliers.append(budget_multiplier(learner, X, labels, rows.weights, average.model(learner)))
         warn_about_budget(self._learners, rows, given=self.budget is not None)
 
-    def _count_passes(self, default: int) -> int:
+    def _given_passes(self, default: int) -> int:
         return default if self.passes is None else validate.count("passes", self.passes)
+
+    def _choose_passes(self, X: Any, rows: TrainingRows, random: Any) -> int:
+        """Return the number of passes with the least loss on rows that were left out, or most where order matters."""
+        counts = possible_passes(rows.block.count)
+        if len(counts) == 1 or not self.shuffle:
+            return counts[-1]
+        new = self._make_learner(X, rows, 0, stream=False, budget=self._budget(), max_features=None)
+        return best_passes(new, rows, random)
 
     def _selected_rows(
         self,

@@ -9,7 +9,7 @@ on.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,8 +33,10 @@ PAST_WEIGHT = 2.0**0.25
 """The factor by which the past counts more for the leaders after each update, for two classes."""
 FIRST_LENGTH = 1.0
 """The length of the first row."""
-PRIOR_ROWS, PRIOR_ROWS_CENTRED = 4.0, 0.25
+PRIOR_ROWS, PRIOR_ROWS_CENTRED = 8.0, 0.25
 """Rows in which a feature must be seen before its own size counts as much as the typical size."""
+OTHER_UNITS = 10.0
+"""If the logarithms of squares have a larger variance, columns are taken to have different units."""
 COLUMNS_PER_ROW = 4096
 """No update happens before its pass over the columns costs less than this many columns per row."""
 CHUNK = 2**17
@@ -51,9 +53,33 @@ LEAST_VARIANCE = 1e-3
 """A centred feature with few zeros or few non-zeros has at least this share of its mean square as variance."""
 SAME = 1e-10
 """Variances below this share of the mean square are rounding errors."""
-NAMES = ("factors", "squares", "seen", "bounds", "counts")
+NAMES = ("factors", "squares", "seen", "bounds", "counts", "units", "expected")
 CENTRED_NAMES = ("means", "sums", "slopes", "steepness")
 """The stored arrays; the second ones only where features are centred."""
+SIGNED = ("means", "sums", "slopes", "expected")
+
+
+class Rescaling(NamedTuple):
+    """What an update of the factors does to the sum of the gradients z, and to squared lengths of rows."""
+
+    columns: Any
+    """The columns that were seen; z is 0 in the others."""
+    shift: FloatArray
+    change: FloatArray
+    """z becomes (z + shift) · change in these columns."""
+    lengths: float
+    """The mean squared length of rows becomes so many times as large."""
+
+
+class Met(NamedTuple):
+    """Columns that were met for the first time, with their factors and bounds from before."""
+
+    columns: NDArray[np.int64]
+    factors: FloatArray
+    bounds: FloatArray
+
+
+NO_COLUMNS, NO_VALUES = np.empty(0, dtype=np.int64), np.empty(0)
 
 
 class FeatureScale:
@@ -62,11 +88,16 @@ class FeatureScale:
     def __init__(self, dimension: int, centred: bool) -> None:
         self.centred = centred
         self.factors = np.ones(dimension)
+        self.units = np.ones(2)
+        """N, by which factors were divided so that rows have the mean length 1, and the largest N so far. The budget
+        counts a weight of a scaled feature 1/N times."""
         self.squares = np.zeros(dimension)
         self.seen = np.zeros(dimension)
         """In how many rows each feature was not 0."""
         self.counts = np.zeros(1, dtype=np.int64)
         """The number of rows."""
+        self.expected = np.array([0.0, 0.0, 1.0])
+        """For a new feature: the logarithm of its expected square, for how many rows that counts, and its factor."""
         self.bounds = np.full(dimension, LARGEST)
         """The largest square that is counted."""
         self.means = np.zeros(dimension)
@@ -99,7 +130,8 @@ class FeatureScale:
         """Return a bound on the length of a scaled row, from that of the row."""
         if self._measured is not self.factors:
             self._measured, self._largest = self.factors, float(self.factors.max())
-            self._offset = float(np.abs(self.means).max()) * math.sqrt(len(self.means))
+            farthest = float(np.abs(self.means).max()) + math.exp(0.5 * self.expected[0])  # `meet` may add the latter
+            self._offset = farthest * math.sqrt(len(self.means))
         return (length + self._offset) * self._largest
 
     def begin(self, rows: Any) -> None:
@@ -109,6 +141,49 @@ class FeatureScale:
             length = math.sqrt(float(np.sum(np.square(first, dtype=np.float64))))
             if 1 / LARGEST < length < LARGEST:
                 self.factors = np.full(len(self.factors), FIRST_LENGTH / length)
+                self.units = np.full(2, math.sqrt(np.count_nonzero(first)))
+                self.expected = np.array([2 * math.log(length / self.units[0]), LARGEST, self.factors[0]])
+
+    def knows(self, rows: Any) -> bool:
+        """Return True if no column that is not 0 in these rows would be met for the first time."""
+        unseen = self.seen == 0 if not isinstance(rows, tuple) else self.seen[rows[1]] == 0
+        return not unseen.any()
+
+    def meet(self, rows: Any) -> Met:
+        """Set the factors of columns that are not 0 for the first time, from their first values in these rows.
+
+        This takes no pass over all columns of sparse rows. Return what `forget` needs to take it back.
+        """
+        columns, values = NO_COLUMNS, NO_VALUES
+        if self.counts[0] > 0:
+            columns, values = self._first_values(rows)
+        met = Met(columns, self.factors[columns], self.bounds[columns])
+        if len(columns):
+            typical, prior, usual = self.expected.tolist()
+            squares = np.clip(np.square(values), 1 / LARGEST, LARGEST)
+            self.length_bound(0.0)  # measures the factors before some of them change in place
+            self.factors[columns] = usual * np.exp(-0.5 * (np.log(squares) - typical) / (1 + prior))
+            self.bounds[columns] = OUTLIER * squares
+            self._largest = max(self._largest, float(self.factors[columns].max()))
+        return met
+
+    def forget(self, met: Met) -> None:
+        """Take back what `meet` did."""
+        self.factors[met.columns], self.bounds[met.columns] = met.factors, met.bounds
+
+    def _first_values(self, rows: Any) -> tuple[NDArray[np.int64], FloatArray]:
+        """Return the columns that were never seen and are not 0 in these rows, and their first values there."""
+        if isinstance(rows, tuple):
+            where = np.flatnonzero(self.seen[rows[1]] == 0)
+            where = where[rows[0][where] != 0]
+            columns, first = np.unique(rows[1][where], return_index=True)
+            return columns.astype(np.int64), np.asarray(rows[0][where][first], dtype=np.float64)
+        columns = np.flatnonzero(self.seen == 0)
+        if not len(columns):
+            return NO_COLUMNS, NO_VALUES
+        given = rows[:, columns]
+        values = np.asarray(given[(given != 0).argmax(axis=0), np.arange(len(columns))], dtype=np.float64)
+        return columns[values != 0], values[values != 0]
 
     def reduce(self, row: FloatArray) -> FloatArray:
         """Reduce factors until this row, not scaled yet, is within LONGEST_ROW. Return new factors over old ones."""
@@ -138,52 +213,64 @@ class FeatureScale:
                 sparse_moments()(data, columns, self.bounds, self.squares, self.seen)
             else:
                 given = np.ascontiguousarray(rows, dtype=np.float64)
-                dense_moments()(given, slopes, self.bounds, self.squares, self.seen, self.sums, self.steepness)
+                dense_moments()(given, slopes, np.sqrt(self.bounds), self.squares, self.seen, self.sums, self.steepness)
         self.counts[0] += len(rows[2]) - 1 if sparse else len(rows)
 
-    def update(self, power: float = POWER) -> tuple[FloatArray, FloatArray, float]:
-        """Compute new factors and means. Return shift, change and lengths.
+    def update(self, power: float = POWER) -> Rescaling:
+        """Compute new factors and means from the columns seen so far.
 
-        The sum of the gradients z becomes (z + shift) · change, and the mean squared length of rows `lengths` times as
-        large. Sizes are those of the feature's own rows and of PRIOR_ROWS rows with the typical logarithm.
+        Sizes are those of a feature's own rows and of a few rows with the typical logarithm: fewer where the sizes of
+        the features differ more.
         """
         rows = max(float(self.counts[0]), 1.0)
-        centred, mostly = ((self.seen > share * rows) & self.centred for share in (OFTEN, MOSTLY))
-        means, squares = self.sums / rows, self.squares / rows
+        columns = slice(None) if self.centred else np.flatnonzero(self.seen)
+        seen, old = self.seen[columns], self.factors[columns]
+        centred, mostly = ((seen > share * rows) & self.centred for share in (OFTEN, MOSTLY))
+        means, squares = self.sums[columns] / rows, self.squares[columns] / rows
         variances = np.maximum(squares - means * means, 0.0)
         # A feature that has not varied yet is taken to vary in the next row.
         spread = variances * (rows / max(rows - 1.0, 1.0)) + squares / np.where(
             variances > SAME * squares, rows**2, rows
         )
-        weights = np.where(mostly, rows, self.seen)
-        sizes = np.where(mostly, spread, self.squares / np.maximum(self.seen, 1.0))
-        logarithms = np.log(np.clip(sizes, 1 / LARGEST, LARGEST)) * weights
-        typical = float(logarithms.sum()) / max(float(weights.sum()), 1.0)
-        prior = np.where(mostly, PRIOR_ROWS_CENTRED, PRIOR_ROWS)
-        sizes = np.exp((logarithms + prior * typical) / (weights + prior))
+        weights = np.where(mostly, rows, seen)
+        sizes = np.where(mostly, spread, self.squares[columns] / np.maximum(seen, 1.0))
+        logarithms = np.log(np.clip(sizes, 1 / LARGEST, LARGEST))
+        total = max(float(weights.sum()), 1.0)
+        typical = float(logarithms @ weights) / total
+        apart = float(np.square(logarithms - typical) @ weights) / total
+        trust = 1 / (1 + (apart / OTHER_UNITS) ** 4)
+        prior = trust * np.where(mostly, PRIOR_ROWS_CENTRED, PRIOR_ROWS)
+        sizes = np.exp((logarithms * weights + prior * typical) / (weights + prior))
         if rows >= ENOUGH:
-            self.bounds = OUTLIER * np.where(mostly, np.maximum(sizes, squares), sizes)
-        shares = np.where(mostly, 1.0, (self.seen + 1.0) / (rows + 1))
+            self.bounds = self.bounds.copy()
+            self.bounds[columns] = OUTLIER * np.where(mostly, np.maximum(sizes, squares), sizes)
+        shares = np.where(mostly, 1.0, (seen + 1.0) / (rows + 1))
         usual = sizes * shares - np.where(centred & ~mostly, means * means, 0.0)
         usual = np.maximum(usual, LEAST_VARIANCE * sizes * shares)
-        new = sizes**-0.5 * shares**-power * self._relative_steepness() ** -POWER
-        new /= math.sqrt(float(np.sum(new * new * usual)))
+        new = sizes**-0.5 * shares**-power * self._relative_steepness(columns) ** -POWER
         off = np.where(centred, means, 0.0)
-        moved = off - self.means
-        around = np.maximum(
-            usual + moved * (2 * (means - off) + moved), 0.0
-        )  # the mean of (u_j − μ_j)², μ_j the old one
-        shift = -self.factors * moved * self.slopes[0]
-        change, before = new / self.factors, float(np.sum(self.factors**2 * around))
-        self.factors, self.means = new, off
-        return shift, change, 1 / before
+        moved = off - self.means[columns]
+        # the mean of (u_j − μ_j)², μ_j the old one
+        around = np.maximum(usual + moved * (2 * (means - off) + moved), 0.0)
+        length, before = float(np.sum(new * new * usual)), float(np.sum(old * old * around))
+        # The other columns, which were never seen, have the typical size and one factor.
+        unseen, usual_factor = (len(self.seen) - len(seen)) / (rows + 1), math.exp(-0.5 * typical) * (rows + 1) ** power
+        length += unseen * usual_factor**2 * math.exp(typical)
+        before += unseen * float(self.expected[2]) ** 2 * math.exp(typical)
+        unit = math.sqrt(length)
+        self.expected = np.array([typical, trust * PRIOR_ROWS, usual_factor / unit])
+        shift, change = -old * moved * self.slopes[0], new / unit / old
+        self.factors, self.means = np.full(len(self.seen), usual_factor / unit), np.zeros(len(self.seen))
+        self.factors[columns], self.means[columns] = new / unit, off
+        self.units = np.array([unit, max(unit, self.units[1])])
+        return Rescaling(columns, shift, change, 1 / before)
 
-    def _relative_steepness(self) -> FloatArray:
-        """Return h_j."""
-        usual = self.steepness[-1] / max(float(self.counts[0]), 1.0)
+    def _relative_steepness(self, columns: Any) -> FloatArray:
+        """Return h_j of these columns."""
+        usual, seen = self.steepness[-1] / max(float(self.counts[0]), 1.0), self.seen[columns]
         if not usual > 0.0:
-            return np.ones(len(self.factors))
-        made: FloatArray = np.minimum((self.steepness[:-1] / usual + STEEP) / (self.seen + STEEP), 1.0)
+            return np.ones(len(seen))
+        made: FloatArray = np.minimum((self.steepness[:-1][columns] / usual + STEEP) / (seen + STEEP), 1.0)
         return made
 
     @classmethod
@@ -200,30 +287,6 @@ class FeatureScale:
         made.counts[0] += LAST
         return made
 
-    @classmethod
-    def standard(cls, block: RowBlock, dimension: int, centred: bool) -> FeatureScale:
-        """Return the scale that divides each feature by its standard deviation in these rows and by √d, and then stays.
-
-        Where features are not centred, the root mean square takes the place of the standard deviation.
-        """
-        made, count = cls(dimension, centred), max(block.count, 1)
-        if block.is_sparse:
-            data, columns, _ = block.rows
-            values = data.astype(np.float64)
-            means = np.bincount(columns, values, dimension) / count
-            squares = np.bincount(columns, values * values, dimension) / count
-            variances = squares - means * means
-        else:
-            means = block.rows.mean(axis=0, dtype=np.float64)
-            variances = block.rows.var(axis=0, dtype=np.float64)
-            squares = variances + means * means
-        if centred:
-            made.means = means
-        sizes = np.sqrt(np.where(variances > SAME * squares, variances, 0.0) if centred else squares)
-        made.factors = 1 / (np.where(sizes > 0, sizes, 1.0) * math.sqrt(dimension))
-        made.counts[0] = block.count + LAST
-        return made
-
     # --- files ------------------------------------------------------------------------------------------------
 
     def require_update_in_range(self, z: FloatArray) -> None:
@@ -231,9 +294,9 @@ class FeatureScale:
         if self.counts[0] == 0:
             return
         with np.errstate(all="ignore"):
-            shift, change, lengths = FeatureScale.restored(len(self.factors), self.arrays()).update()
-            longest = float(np.sum(np.square((z + shift) * change)))
-        if not (longest < LARGEST**3 and 0 < lengths < LARGEST**2):
+            made = FeatureScale.restored(len(self.factors), self.arrays()).update()
+            longest = float(np.sum(np.square((z[made.columns] + made.shift) * made.change)))
+        if not (longest < LARGEST**3 and 0 < made.lengths < LARGEST**2):
             raise ValueError("the features' scale is not one of this learner's rows")
 
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -248,12 +311,12 @@ class FeatureScale:
             given, like = arrays[name], getattr(made, name)
             if given.shape != like.shape or given.dtype != like.dtype:
                 raise ValueError(f"the {name} of the features' scale have another shape")
-            if not (np.isfinite(given).all() and (name in CENTRED_NAMES[:3] or (given >= 0).all())):
+            if not (np.isfinite(given).all() and (name in SIGNED or (given >= 0).all())):
                 raise ValueError(f"the {name} of the features' scale are not numbers of at least 0")
             setattr(made, name, given.copy())
         if made.counts[0] == 0 and any(getattr(made, name).any() for name in (*CENTRED_NAMES, "squares")):
             raise ValueError("the features' scale has sums of no rows")
-        if not (made.factors > 0).all():
+        if not ((made.factors > 0).all() and 0 < made.units[0] <= made.units[1] and made.expected[2] > 0):
             raise ValueError("the features' scale has factors of 0")
         if not (made.steepness[:-1] <= made.steepness[-1] * (1 + 1e-9)).all():
             raise ValueError("the features' scale has a feature steeper than all rows")

@@ -134,7 +134,7 @@ class BlockLearner(LearnerMemory):
                 done += self._state.learn(*given, (scale.means, scale.factors))
                 if done < len(labels):
                     change = scale.reduce(np.asarray(dense[done], dtype=np.float64))
-                    self._state.rescale(np.zeros(len(change)), change, 1.0, 1.0)
+                    self._state.rescale(slice(None), np.zeros(len(change)), change, 1.0, 1.0)
         else:
             self._state.learn(self._in_layout(scale.apply(rows)), labels, weights, margins)
         self._observe_for_scale(rows, labels, weights, margins)
@@ -179,21 +179,23 @@ class BlockLearner(LearnerMemory):
         `longest` is a bound on the lengths of the rows.
         """
         assert self._scale is not None
-        scale, change = self._scale, None
-        if scale.counts[0] == 0 or scale.is_due:
-            scale = copy(self._scale)
-            scale.begin(rows)
-            change = scale.update(POWER if self._classifies else TARGET_POWER) if scale.is_due else None
+        scale = copy(self._scale)
+        scale.begin(rows)
+        change = scale.update(POWER if self._classifies else TARGET_POWER) if scale.is_due else None
+        met = scale.meet(rows)
         given = np.abs(labels), weights, self._radius
         fits = all_in_range(scale.length_bound(longest), *given, LONGEST_SCALED)
         if not fits and first_out_of_range(scale.apply(rows), *given, bound=LONGEST_SCALED) is not None:
+            scale.forget(met)
             what = "holds a row whose numbers, scaled as those before it, are so large that they overflow"
             raise InputError("X", what, TOO_LARGE, round=self.rounds + 1)
+        first, self._scale = scale.counts[0] == 0, scale
+        if change is not None or first:
+            self._use(self._settings)
         if change is not None:
             more = PAST_WEIGHT if self._classifies else 1.0
-            self._state.rescale(*change, more)
+            self._state.rescale(change.columns, change.shift, change.change, change.lengths, more)
             scale.slopes = scale.slopes * more
-        self._scale = scale
         return scale
 
     def _observe_for_scale(self, rows: Any, labels: FloatArray, weights: FloatArray, margins: FloatArray) -> None:
@@ -212,13 +214,9 @@ class BlockLearner(LearnerMemory):
         s = self._settings
         return (self._widens or s.offset != "none" or s.reach > 0) and not self._state.is_sparse
 
-    def scale_by(self, block: RowBlock, *, standard: bool = False) -> None:
-        """Centre and scale features by their means and sizes in these rows; to be called before the first row.
-
-        With `standard`, features are standardised: `FeatureScale.standard`.
-        """
-        make = FeatureScale.standard if standard else FeatureScale.of_block
-        self._scale = make(block, self._settings.dimension, self._may_centre)
+    def scale_by(self, block: RowBlock) -> None:
+        """Centre and scale features by their means and sizes in these rows; to be called before the first row."""
+        self._scale = FeatureScale.of_block(block, self._settings.dimension, self._may_centre)
         self._use(self._settings)
 
     # --- the intercept's interval -----------------------------------------------------------------------------

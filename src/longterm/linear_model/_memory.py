@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, replace
 from os import PathLike
 from pathlib import Path
@@ -14,7 +15,7 @@ from longterm._base.arrays import FloatArray
 from longterm.errors import SnapshotError
 from longterm.linear_model._average import Average, DrawnRounds
 from longterm.linear_model._feature_scale import FACTOR_BOUND, LONGEST_ROW, FeatureScale
-from longterm.linear_model._settings import Settings
+from longterm.linear_model._settings import NO_BUDGET, Settings
 from longterm.linear_model._stored import checked_settings
 from longterm.linear_model.kernels.kernel_state import KernelState
 from longterm.linear_model.kernels.layout import Parameters
@@ -52,10 +53,10 @@ class LearnerMemory:
         self._classifies = settings.classifies
 
     def _parameters(self, settings: Settings) -> Parameters:
-        """Return the constants of the settings, with the bound that scaled features add to them."""
-        parameters = settings.parameters()
+        """Return the constants of the settings, with the bounds that scaled features add to them."""
         if self._scale is None:
-            return parameters
+            return settings.parameters()
+        parameters = settings.parameters(self._scale.units.tolist())
         if self._scale.centred:
             parameters = replace(parameters, longest_row=LONGEST_ROW**2)
         return replace(parameters, factor_bound=FACTOR_BOUND) if settings.loss == "squared" else parameters
@@ -63,7 +64,7 @@ class LearnerMemory:
     def __repr__(self) -> str:
         s = self._settings
         return (
-            f"{type(self).__name__}(dimension={s.dimension}, budget={s.budget:g}, loss={s.loss!r}, rule={s.rule!r}, "
+            f"{type(self).__name__}(dimension={s.dimension}, budget={self.budget:g}, loss={s.loss!r}, rule={s.rule!r}, "
             f"rounds={self.rounds}, nonzeros={self.nonzeros})"
         )
 
@@ -75,9 +76,20 @@ class LearnerMemory:
         return self._settings
 
     @property
+    def budget(self) -> float:
+        """ρ; infinity without a budget."""
+        return math.inf if self._settings.budget == NO_BUDGET else self._settings.budget
+
+    @property
     def scale(self) -> FeatureScale | None:
         """Centres and scales of the features, or None."""
         return self._scale
+
+    @property
+    def sizes(self) -> FloatArray:
+        """The size of each feature: the budget counts l1 |x_j| size_j + ½ l2 (x_j size_j)². 1 without scaling."""
+        scale = self._scale
+        return np.ones(self._settings.dimension) if scale is None else 1 / (scale.factors * scale.units[0])
 
     @property
     def rounds(self) -> int:
@@ -111,7 +123,7 @@ class LearnerMemory:
     def nearest_within_budget(self, x: FloatArray, intercept: float | FloatArray) -> tuple[FloatArray, float]:
         """Return the nearest weights with g ≤ 0, and an intercept for which the mean row has the same score.
 
-        Where features are scaled, g is that of the weights of scaled features.
+        Where features are scaled, g is that of the weights times `sizes`.
         """
         nearest, intercept = self._within_budget(x), float(np.sum(intercept))
         if self._scale is not None and self._scale.centred:
@@ -119,20 +131,19 @@ class LearnerMemory:
         return nearest, intercept
 
     def size(self, x: FloatArray) -> float:
-        """Return how much of the budget these weights use: l1‖x‖₁ + ½ l2‖x‖², of scaled features where they are."""
-        own = x if self._scale is None else x / self._scale.factors
-        return float(self._settings.constraint.values(own)[0]) + self._settings.budget
+        """Return how much of the budget these weights use: l1‖x‖₁ + ½ l2‖x‖² of the weights times `sizes`."""
+        own = x * self.sizes
+        return float(self._settings.l1 * np.abs(own).sum() + 0.5 * self._settings.l2 * (own @ own))
 
     def _within_budget(self, x: FloatArray) -> FloatArray:
-        s, g = self._settings, self._settings.constraint
-        factors = 1.0 if self._scale is None else self._scale.factors
-        own = x / factors
+        s, g, sizes = self._settings, self._settings.constraint, self.sizes
+        own = x * sizes
         if g.values(own)[0] <= 0:
             return x
         own = project_onto_elastic_net(own, s.budget, s.l1, s.l2)
         while g.values(own)[0] > 0:  # by a rounding error
             own = own * (1 - 1e-15)
-        made: FloatArray = own * factors
+        made: FloatArray = own / sizes
         return made
 
     @property
@@ -157,8 +168,8 @@ class LearnerMemory:
 
     @property
     def signed_violation(self) -> float:
-        """Σ g(x_t), which the theorem of A-FTRL bounds."""
-        return self._state.number("signed_violation")
+        """Σ g(x_t), which the theorem of A-FTRL bounds; minus infinity without a budget."""
+        return self._state.number("signed_violation") if self.budget < math.inf else -math.inf
 
     @property
     def hard_violation(self) -> float:

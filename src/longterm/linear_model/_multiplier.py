@@ -31,5 +31,6 @@ def budget_multiplier(
     if scale is not None:
         gradient = scale.factors * (gradient - scale.means * slopes.mean())
         x = x / scale.factors
-    constraint_gradient = settings.l1 * np.sign(x) + settings.l2 * x
+    unit = 1.0 if scale is None else float(scale.units[0])
+    constraint_gradient = settings.l1 / unit * np.sign(x) + settings.l2 / unit**2 * x
     return max(-float(gradient @ constraint_gradient) / float(constraint_gradient @ constraint_gradient), 0.0)

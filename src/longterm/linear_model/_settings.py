@@ -7,6 +7,7 @@ R is the radius of the ball that holds {g ≤ 0}, and D the bound on |g| there. 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from longterm._base import validate
@@ -19,6 +20,10 @@ RULES = ("a-ftrl", "penalised-ftrl")
 OFFSETS = ("none", "log-odds", "mean")
 """In the order of the kernels' codes."""
 DEFAULT_PARAMETER = {HUBER: 1.0, QUANTILE: 0.5}
+NO_BUDGET = 1e50
+"""Stands for no budget where features are scaled: the radius is bounded by `largest_radius`."""
+GENEROUS_RADIUS, GENEROUS_RADIUS_OF_TARGETS = 250.0, 32.0
+"""The largest radius for scaled rows: for two classes, and in units of the largest residual of targets."""
 SHARE = 0.1
 """θ_0 as a share of D²/R, as in the reference learners."""
 
@@ -84,14 +89,27 @@ class Settings:
         return max(self.intercept_bound, self.residual_radius)
 
     @property
+    def largest_radius(self) -> float:
+        """The largest radius of weights for scaled rows, whose mean length is 1: a larger budget has no effect."""
+        if self.classifies:
+            return GENEROUS_RADIUS
+        return GENEROUS_RADIUS_OF_TARGETS * self.residual_radius if self.residual_radius > 0 else math.inf
+
+    @property
     def constraint(self) -> ElasticNetBudget:
         """g(x) = l1‖x‖₁ + ½ l2‖x‖² − budget."""
         return ElasticNetBudget(self.dimension, self.budget, l1=self.l1, l2=self.l2)
 
-    def parameters(self) -> Parameters:
-        """Return the constants that the kernel reads."""
+    def parameters(self, units: Sequence[float] = ()) -> Parameters:
+        """Return the constants that the kernel reads.
+
+        Where features are scaled, `units` has N, by which the weights of the kernel are larger than those that the
+        budget counts, and the largest N so far. The radius belongs to the largest N, so that it never falls, and a
+        budget beyond `largest_radius` has no effect.
+        """
         try:
-            made = self._parameters()
+            unit, largest_unit = units if len(units) else (1.0, 1.0)
+            made = self._parameters(unit, largest_unit, self.largest_radius if len(units) else math.inf)
         except OverflowError:
             made = None
         if made is None or not all(map(math.isfinite, made.numbers())):
@@ -99,12 +117,13 @@ class Settings:
             raise InputError("budget", what, "Choose another unit for the features")
         return made
 
-    def _parameters(self) -> Parameters:
-        g = self.constraint
+    def _parameters(self, unit: float, largest_unit: float, largest_radius: float) -> Parameters:
+        l1, l2 = self.l1 / unit, self.l2 / unit**2
+        g = ElasticNetBudget(self.dimension, self.budget, l1=l1, l2=l2)
         ball = g.enclosing_ball()
-        D = g.value_bound(ball)
+        D, radius = g.value_bound(ball), min(ball.radius * (largest_unit / unit), largest_radius)
         return Parameters(
-            self.budget, self.l1, self.l2, ball.radius, self.intercept_bound, self.code, self.loss_parameter or 0.0,
+            self.budget, l1, l2, radius, self.intercept_bound, self.code, self.loss_parameter or 0.0,
             beta=self.beta, theta_0=SHARE * D**2 / ball.radius, weight_0=2 * ball.radius / D, growth=self.growth,
             offset=OFFSETS.index(self.offset), residual_radius=self.residual_radius, max_features=self.max_features,
         )  # fmt: skip

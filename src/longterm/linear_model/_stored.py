@@ -28,9 +28,10 @@ from longterm.linear_model.kernels.layout import (
     RESIDUAL_SCALES,
     WEIGHT_SCALES,
     WEIGHTS,
+    Parameters,
 )
-from longterm.linear_model.kernels.mixture import inverse_rate, place, set_priors, set_shares
-from longterm.linear_model.kernels.round import PRIOR_POWER, REACH, RESIDUAL_TOLERANCE
+from longterm.linear_model.kernels.mixture import inverse_rate, place, set_shares
+from longterm.linear_model.kernels.round import REACH, RESIDUAL_TOLERANCE
 from longterm.theory.scales import BLOCK_TOLERANCE, LONGEST_BLOCK
 
 CLOSE, TINY = 1e-6, 1e-150
@@ -70,9 +71,10 @@ def checked_settings(specification: Mapping[str, Any], arrays: Mapping[str, NDAr
         require(not settings.classifies or not widens, "the interval cannot widen")
         require(widens or level is None, "there is a level, but no interval about it")
         scalars = _checked_scalars(settings, arrays)
-        _check_state(settings, sparse, scalars, arrays)
+        parameters = _parameters(settings, arrays)
+        _check_state(settings, parameters, sparse, scalars, arrays)
         mixtures = _array(arrays, "state.mixtures", np.float64, (2, MIXTURE.itemsize // 8))
-        _check_mixtures(settings, scalars, mixtures)
+        _check_mixtures(settings, parameters, scalars, mixtures)
         _check_offset(settings, widens, scalars)
         _check_average(settings, int(scalars["round"]) - 1, arrays)
     known = {f"state.{name}" for name in ("scalars", "mixtures", "vector", *(("entries", "heap") if sparse else ()))}
@@ -81,6 +83,15 @@ def checked_settings(specification: Mapping[str, Any], arrays: Mapping[str, NDAr
     known |= {f"scale.{name}" for name in CENTRED_NAMES} if "scale.means" in arrays and not sparse else set()
     require(set(arrays) == known, "it has arrays that no learner has")
     return settings
+
+
+def _parameters(settings: Settings, arrays: Mapping[str, NDArray[Any]]) -> Parameters:
+    """Return the constants of the kernel, with the units of scaled features."""
+    if "scale.units" not in arrays:
+        return settings.parameters()
+    units = _array(arrays, "scale.units", np.float64, (2,)).tolist()
+    require(0 < units[0] <= units[1] < math.inf, "the units of the features' scale are not positive")
+    return settings.parameters(units)
 
 
 def _checked_scalars(settings: Settings, arrays: Mapping[str, NDArray[Any]]) -> dict[str, float]:
@@ -101,10 +112,14 @@ def _checked_scalars(settings: Settings, arrays: Mapping[str, NDArray[Any]]) -> 
 
 
 def _check_state(
-    settings: Settings, sparse: bool, scalars: Mapping[str, float], arrays: Mapping[str, NDArray[Any]]
+    settings: Settings,
+    parameters: Parameters,
+    sparse: bool,
+    scalars: Mapping[str, float],
+    arrays: Mapping[str, NDArray[Any]],
 ) -> None:
     """Check the vector, its norms, and the decision that follows from them."""
-    parameters, vector = settings.parameters(), arrays["state.vector"]
+    vector = arrays["state.vector"]
     require(bool(np.isfinite(vector).all()), "the vector has numbers that are not finite")
     weight = scalars["multiplier" if settings.rule == "penalised-ftrl" else "multiplier_sum"]
     threshold = parameters.l1 * weight
@@ -146,21 +161,28 @@ def _check_heap(threshold: float, scalars: Mapping[str, float], arrays: Mapping[
     require(len(live) == scalars["live"], f"{len(live)} entries are live, not {scalars['live']:g}")
     (active,) = np.nonzero(lengths > threshold)
     require(len(active) == scalars["active"], f"{len(active)} coordinates are active, not {scalars['active']:g}")
+    if threshold == 0:
+        require(len(heap) == 0 and len(live) == 0, "there is a heap, but the budget has never bound")
+        return
     longest = lengths[active].view(np.uint64) << np.uint64(1) | ones
     bounds = bool((words[active] - np.uint64(1) <= longest).all())  # no entry, 0, becomes the largest word
     require(bounds, "an active coordinate has no entry, or one above its length")
 
 
-def _check_mixtures(settings: Settings, scalars: Mapping[str, float], stored: NDArray[np.float64]) -> None:
+def _check_mixtures(
+    settings: Settings, parameters: Parameters, scalars: Mapping[str, float], stored: NDArray[np.float64]
+) -> None:
     """Check both mixtures: shares and factors must be those that the kernels compute."""
     state = KernelState(settings.rule, 1, False)
-    state.use(settings.parameters())
+    state.use(parameters)
     fresh = [state.mixture(number) for number in (WEIGHTS, RESIDUAL)]
-    if scalars["first_length"] > 0:
-        set_priors.py_func(fresh[WEIGHTS], int(WEIGHT_SCALES), 0.25 / scalars["first_length"], PRIOR_POWER)
     mixtures = np.ascontiguousarray(stored).view(MIXTURE).reshape(-1).view(np.recarray)
     longest = scalars["longest_gradient"], math.sqrt(scalars["intercept_squares"])
-    pull = scalars[state.weight_in_force] * settings.l2
+    if scalars["first_length"] > 0:  # the priors are those of the radii of the first row
+        prior = mixtures[WEIGHTS].prior[: int(WEIGHT_SCALES) + 1]
+        require(bool(abs(np.exp(prior).sum() - 1) <= CLOSE), "the priors of the scales do not add up to 1")
+        fresh[WEIGHTS].prior[: len(prior)], fresh[WEIGHTS].share[: len(prior)] = prior, np.exp(prior)
+    pull = scalars[state.weight_in_force] * parameters.l2
     placed = (
         (scalars["gradient_squares"], pull, scalars["norm_2"] + scalars["norm_2_low"]),
         (scalars["intercept_squares"], 0.0, scalars["intercept_slope"] ** 2),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ class SummarisedModel:
     """Mixin: the method `summary`."""
 
     def summary(self: Any, top: int = 20) -> TextTable:
-        """Return a table of the `top` features with the largest weights, under the share of the budget that is used."""
+        """Return a table of the `top` features with the largest weights, and the share of a budget that is used."""
         check_is_fitted(self)
         top = validate.count("top", top)
         weights, intercepts = self._chosen_models()
@@ -42,6 +43,8 @@ class SummarisedModel:
     def _summary_title(self: Any, weights: Any) -> str:
         features = int(np.count_nonzero(np.abs(weights).max(axis=0)))
         first = f"{type(self).__name__}: {features:,} of {weights.shape[1]:,} features, {self.n_rounds_:,} rounds"
+        if self.budget_ == math.inf:
+            return first
         largest = max(learner.size(x) for learner, x in zip(self._learners, weights, strict=True))
         each = "" if len(weights) == 1 else " (largest of a class)"
         used = f"budget {format_number(self.budget_)}, used {format_number(largest)} ({largest / self.budget_:.1%})"

@@ -36,7 +36,7 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
     Parameters
     ----------
     budget : float, optional
-        ρ of the constraint l1‖x‖₁ + ½ l2‖x‖² ≤ ρ on the weights. None: one that will not bind (`budget_`).
+        ρ of the constraint l1‖x‖₁ + ½ l2‖x‖² ≤ ρ, where a weight counts times the size of its feature. None: no budget.
     l1, l2 : float
         The weights of the two norms.
     loss : {"logistic", "hinge", "squared_hinge"}
@@ -46,13 +46,13 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
     fit_intercept : bool
         Whether there is an intercept. It does not count towards the budget.
     max_features : int, optional
-        At most this many non-zero weights: chosen by a first `fit`, or in every round of `partial_fit`.
+        At most this many non-zero weights of each class: chosen by a first `fit`, or in every round of `partial_fit`.
     scale_features : bool, optional
-        Whether features are centred and scaled. None: yes, but not for wide sparse matrices or streams with a budget.
+        Whether features are scaled, and centred unless the matrix is wide and sparse. None: yes, without half_life.
     half_life : float, optional
         After this many rows the weight of a row is halved, for streams that drift. `fit` then makes one pass.
     passes : int, optional
-        Passes of `fit` over its rows. None: 5, or 10 with a budget, but at most 100,000 rounds or one pass.
+        Passes of `fit` over its rows. None: 1, 2 or 5, whichever has the least loss on thirds of the rows left out.
     shuffle : bool
         Whether every pass of `fit` has an order of its own.
     random_state : int, RandomState instance or None
@@ -65,8 +65,10 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
 
     Notes
     -----
-    `fit` with a budget standardises features, and the budget is one of the weights of standardised features; `coef_`
-    and `intercept_` are for rows as they come. `docs/guides/linear_model.md` lists what each attribute guarantees.
+    The budget counts |x_j| times the size of feature j: its standard deviation or, if it is often 0, its usual size
+    where it is not 0, times the fourth root of the share of such rows. So units do not matter, and a budget that is
+    never reached changes nothing. `coef_` and `intercept_` are for rows as they come. `docs/guides/linear_model.md`
+    lists what each attribute guarantees.
 
     Examples
     --------

@@ -73,6 +73,7 @@ class EvolvingLinearLearner(BudgetLinearLearner):
     """
 
     kind = "evolving linear learner"
+    scales_by_default = False
 
     def __init__(self, dimension: int, budget: float, *, half_life: float | None = None, **options: Any) -> None:
         self._first_dimension, self._shift, self._losses = dimension, 0, 0.0

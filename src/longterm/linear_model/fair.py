@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 
 from longterm.errors import InputError
 from longterm.linear_model._parity import LARGEST_PRICE, GroupPrices
-from longterm.linear_model._passes import RecentAverage, TrainingRows, default_passes
+from longterm.linear_model._passes import RecentAverage, TrainingRows, possible_passes
 from longterm.linear_model._rows import RowBlock
 from longterm.linear_model.classifier import BudgetLinearClassifier
 from longterm.storage.one_thread import exclusive
@@ -83,7 +83,7 @@ class FairLinearClassifier(BudgetLinearClassifier):
             X, rows = self._training_rows(X, y, None, reset=True)
             groups = _group_names(sensitive_features, rows.block.count)
             self._begin(X, rows, random, stream=False)
-            for _ in range(self._count_passes(default_passes(len(groups), self.budget is not None))):
+            for _ in range(self._given_passes(possible_passes(len(groups))[-1])):
                 self._learn_groups(rows, groups, random.permutation(len(groups)))
         return self
 

@@ -102,7 +102,7 @@ class _PathModel:
         if isinstance(self.budgets, str) or np.ndim(self.budgets) > 0:
             return validate.vector("budgets", self.budgets)
         count = validate.count("budgets", self.budgets)
-        if not stream and self._standardises(X):  # the root mean square of every feature is 1
+        if self._scales:  # every feature has the size 1
             return budget_grid(X.shape[1], self._target_spread(rows.targets), count, self.l1, self.l2)
         few, classifies = X[:GRID_ROWS], isinstance(self, BudgetLinearClassifier)
         return budgets_for(few, rows.targets[0][:GRID_ROWS], count, l1=self.l1, l2=self.l2, classifies=classifies)

@@ -24,7 +24,7 @@ class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[
     Parameters
     ----------
     budget : float, optional
-        ρ of the constraint l1‖x‖₁ + ½ l2‖x‖² ≤ ρ on the weights. None: one that will not bind (`budget_`).
+        ρ of the constraint l1‖x‖₁ + ½ l2‖x‖² ≤ ρ, where a weight counts times the size of its feature. None: no budget.
     loss : {"squared", "huber", "quantile"}
         The loss of a row.
     loss_parameter : float, optional

@@ -16,7 +16,7 @@ from longterm._base.arrays import FloatArray
 from longterm.errors import InputError, NonFiniteError
 from longterm.linear_model._average import Average
 from longterm.linear_model._feature_scale import FeatureScale
-from longterm.linear_model._learning import BlockLearner
+from longterm.linear_model._learning import LONGEST_SCALED, BlockLearner
 from longterm.linear_model._rows import (
     IN_ORDER,
     TOO_LARGE,
@@ -30,7 +30,7 @@ from longterm.linear_model._rows import (
     weights_for,
     whole_numbers,
 )
-from longterm.linear_model._settings import Settings
+from longterm.linear_model._settings import NO_BUDGET, Settings
 from longterm.linear_model.kernels.kernel_state import KernelState
 from longterm.storage.one_thread import OneThread, exclusive
 
@@ -47,8 +47,10 @@ class BudgetLinearLearner(BlockLearner):
     ----------
     dimension : int
         d, the number of features.
-    budget, l1, l2 : float
-        g(x) = l1‖x‖₁ + ½ l2‖x‖² − budget.
+    budget : float, optional
+        ρ of g(x) = l1‖x‖₁ + ½ l2‖x‖² − ρ, where each weight counts times the size of its feature. None: no budget.
+    l1, l2 : float
+        The weights of the two norms.
     loss : {"logistic", "hinge", "squared_hinge", "squared", "huber", "quantile"}
         The first three have labels ±1.
     loss_parameter : float, optional
@@ -64,7 +66,7 @@ class BudgetLinearLearner(BlockLearner):
     max_features : int, optional
         The largest number of non-zero weights of any decision, for penalised FTRL.
     scale_features : bool
-        Whether features are scaled by what was seen so far. The budget is then one of weights of scaled features.
+        Whether features are centred and scaled by what was seen so far, so that units do not matter.
     sparse : bool
         Whether the state is laid out for sparse rows, so that a round costs what the row touches (A-FTRL only).
     seed : int
@@ -83,10 +85,12 @@ class BudgetLinearLearner(BlockLearner):
     (2, array([ 0.025, -0.008,  0.025]))
     """
 
+    scales_by_default = True
+
     def __init__(
         self,
         dimension: int,
-        budget: float,
+        budget: float | None = None,
         *,
         l1: float = 1.0,
         l2: float = 1.0,
@@ -98,14 +102,20 @@ class BudgetLinearLearner(BlockLearner):
         beta: float = 2 / 3,
         growth: float = 0.5,
         max_features: int | None = None,
-        scale_features: bool = False,
+        scale_features: bool | None = None,
         sparse: bool = False,
         seed: int = 0,
     ) -> None:
         self._guard = OneThread(type(self).__name__)
+        if scale_features is None:
+            scale_features = self.scales_by_default
+        if budget is None and not scale_features:
+            raise InputError(
+                "budget", "is missing, and features are not scaled", "Give a budget, or scale_features=True"
+            )
         settings = Settings(
             dimension,
-            budget,
+            NO_BUDGET if budget is None else budget,
             l1,
             l2,
             loss,
@@ -168,8 +178,7 @@ class BudgetLinearLearner(BlockLearner):
         own, weights = np.array([label - self._level]), np.array([weight], dtype=np.float64)
         with np.errstate(over="ignore"):
             length, distance = math.sqrt(float(u.dot(u)) * u.size), abs(label) + abs(self._level)
-        if self._is_plain(own[0], rows) and in_range(length, distance, float(weight), self._radius):
-            self._state.learn(rows, own, weights, margins)
+        if self._is_plain(own[0], rows) and self._learn_plain(rows, own, weights, margins, length, distance):
             self._until_drawn -= 1
             return float(margins[0]) + self._level
         labels, block = np.array([label]), RowBlock(rows, 1, max_abs_bound(u) * math.sqrt(u.size))
@@ -182,9 +191,29 @@ class BudgetLinearLearner(BlockLearner):
 
     def _is_plain(self, label: float, rows: Any) -> bool:
         """Return True if a row can be learned as it comes, without a change of settings, factors or the average."""
-        if self._scale is not None or self._until_drawn == 0 or isinstance(rows, tuple) != self._state.is_sparse:
+        if self._until_drawn == 0 or isinstance(rows, tuple) != self._state.is_sparse:
+            return False
+        if self._scale is not None and not (self._scale.stays_for(1) and self._scale.knows(rows)):
             return False
         return not self._widens or (self._has_level and abs(label) <= self._settings.reach)
+
+    def _learn_plain(
+        self, rows: Any, label: FloatArray, weight: FloatArray, margin: FloatArray, length: float, distance: float
+    ) -> bool:
+        """Learn a plain row of this length. Return False, with nothing learned, if it may be out of range."""
+        scale = self._scale
+        if scale is None:
+            if not in_range(length, distance, float(weight[0]), self._radius):
+                return False
+            return self._state.learn(rows, label, weight, margin) == 1
+        length = scale.length_bound(length)
+        if not in_range(length, distance, float(weight[0]), self._radius + 4 * distance, LONGEST_SCALED):
+            return False
+        given = rows if self._state.scales_rows else scale.apply(rows)
+        if self._state.learn(given, label, weight, margin, (scale.means, scale.factors)) != 1:
+            return False
+        self._observe_for_scale(rows, label, weight, margin)
+        return True
 
     def _require_label(self, y: float, weight: float) -> float:
         """Return the label as a float. Raise InputError if the label or the weight is not valid."""

@@ -8,6 +8,8 @@ becomes the live one; the old one is stale and is dropped at the top.
 **An entry is one word** of 64 bits: the leading bits of the key, rounded down, then k + 1 in as many bits as d needs.
 Positive floats are ordered as their bits are. The word of the live entry (0: none) is stored beside z_k.
 
+**While τ = 0** no coordinate can become inactive. There is no heap then: `build` makes the first one when τ rises.
+
 **The heap stays O(d).** Before a row with n ≤ d coordinates is learned, `rebuild` drops all stale entries if there are
 more than 2 live + SLACK entries, or if n more might not fit into `capacity(d)` words. It also sums Σw and Σw² again,
 every PERIOD rounds at the latest, so rounding errors do not grow with t.
@@ -136,6 +138,32 @@ def raise_threshold(s, vector, heap, bits, old, new):
     after = s.norm_1 + s.norm_1_low
     s.norm_2, s.norm_2_low = add(sum_2, low_2, -(new - old) * (before + after))
     s.entries, s.active = size, active
+
+
+@exact
+def sum_again(s, vector):
+    """Compute the sums again while the threshold is 0."""
+    sum_1 = low_1 = sum_2 = low_2 = 0.0
+    for k in range(len(vector)):
+        w = abs(vector[k].z)
+        sum_1, low_1 = add(sum_1, low_1, w)
+        sum_2, low_2 = add(sum_2, low_2, w * w)
+    s.norm_1, s.norm_1_low, s.norm_2, s.norm_2_low = sum_1, low_1, sum_2, low_2
+
+
+@exact
+def build(s, vector, heap, bits):
+    """Make the first heap: one entry for each coordinate that is not 0."""
+    size = 0
+    for k in range(len(vector)):
+        w = abs(vector[k].z)
+        if w > 0.0:
+            vector[k].entry = heap[size] = word_of(KEY_SHARE * w, k, bits)
+            size += 1
+    for place in range((size - 2) // ARITY, -1, -1):
+        sink(heap, size, place, heap[place])
+    s.entries = s.live = s.active = size
+    sum_again(s, vector)
 
 
 @exact

@@ -29,9 +29,9 @@ from longterm.linear_model.kernels.layout import (
     WEIGHTS,
     Parameters,
 )
-from longterm.linear_model.kernels.mixture import place, set_priors
-from longterm.linear_model.kernels.round import RESIDUAL_PRIOR_POWER
-from longterm.theory.scales import RATIO
+from longterm.linear_model.kernels.mixture import charge, place, set_priors, set_shares
+from longterm.linear_model.kernels.round import PRIOR_POWER, RESIDUAL_PRIOR_POWER
+from longterm.theory.scales import BLOCK_TOLERANCE, RATIO
 
 CODES = {"a-ftrl": AFTRL, "penalised-ftrl": PENALISED_FTRL}
 """The kernels of the rules."""
@@ -101,11 +101,16 @@ class KernelState:
         return made
 
     def use(self, parameters: Parameters) -> None:
-        """Continue with these constants. A residual of another radius begins at 0."""
+        """Continue with these constants. A residual of another radius begins at 0; the radius of weights may grow."""
         before = self.parameter("residual_radius")
         self.parameters[...] = parameters.as_record()
-        if self.mixture(WEIGHTS).radius[0] == 0:
+        if self.number("gradient_squares") == 0.0:  # no scale has lost anything yet
             self._begin_mixture(WEIGHTS, WEIGHT_SCALES, parameters.radius)
+            first = self.number("first_length")
+            if first > 0.0:
+                set_priors.py_func(self.mixture(WEIGHTS), WEIGHT_SCALES, 0.25 / first, PRIOR_POWER)
+        elif parameters.radius > self.mixture(WEIGHTS).radius[0]:
+            self._grow_mixture(parameters.radius)
         if parameters.residual_radius != before:
             self._begin_mixture(RESIDUAL, RESIDUAL_SCALES, parameters.residual_radius)
             typical = 0.25 * parameters.residual_radius / LOG_ODDS_RADIUS
@@ -119,6 +124,15 @@ class KernelState:
         mixture.radius[:count] = radius / RATIO ** np.arange(count)
         mixture.radius[count] = mixture.radius[count - 1]
         mixture.inverse[: count + 1] = 1 / mixture.radius[: count + 1]
+
+    def _grow_mixture(self, radius: float) -> None:
+        """Continue with larger scales of the weights after the end of a block (`docs/proofs/scales.md`)."""
+        mixture = self.mixture(WEIGHTS)
+        charge.py_func(mixture, WEIGHT_SCALES, 0.0)
+        ratio = radius / mixture.radius[0]
+        mixture.radius[:] *= ratio
+        mixture.inverse[:] /= ratio
+        set_shares.py_func(mixture, WEIGHT_SCALES, BLOCK_TOLERANCE)
 
     def mixture(self, number: int) -> Any:
         """Return the record of a mixture, whose fields are attributes."""
@@ -211,21 +225,23 @@ class KernelState:
 
     # --- other scales of the features -------------------------------------------------------------------------
 
-    def rescale(self, shift: FloatArray, change: FloatArray, lengths: float, more: float) -> None:
-        """Continue with the gradient sum (z + shift) · change, and squared lengths of rows multiplied by `lengths`.
+    def rescale(self, columns: Any, shift: FloatArray, change: FloatArray, lengths: float, more: float) -> None:
+        """Continue with the gradient sum (z + shift) · change in these columns, 0 in the others, and with squared
+        lengths of rows multiplied by `lengths`.
 
         For FTRL with a mixture. For the leaders what was learned so far counts `more` times as much. The charges of the
         scales stay, so that the bound against the expert at 0 holds across updates (`docs/proofs/scales.md`).
         """
         s, mixture = self.scalars, self.mixture(WEIGHTS)
-        self.z[...] = (self.z + shift) * (change * more)
+        z = (self.z[columns] + shift) * (change * more)
+        self.z[columns] = z
         for name in RESCALED:
             s[name] *= more
         squares = max(self.number("gradient_squares") * more * more * lengths, float(mixture["clipped_squares"]))
         s["gradient_squares"] = squares
         s["longest_gradient"] *= max(math.sqrt(lengths), 1.0)
         self._keep_few()
-        left = np.maximum(np.abs(self.z) - self.threshold, 0.0)
+        left = np.maximum(np.abs(z) - self.threshold, 0.0)
         s["norm_1"], s["norm_2"] = left.sum(), (left * left).sum()
         s["norm_1_low"] = s["norm_2_low"] = 0.0
         self.rebuild_heap()
@@ -245,11 +261,15 @@ class KernelState:
             self.scalars[self.weight_in_force] = weight
 
     def rebuild_heap(self) -> None:
-        """Make one entry for each active coordinate of the sparse layout."""
+        """Make one entry for each active coordinate of the sparse layout; none while the threshold is 0."""
         if not self.is_sparse:
             return
         left = np.abs(self.z) - self.threshold
         active = np.flatnonzero(left > 0)
+        if self.threshold == 0.0:
+            self.vector["entry"] = 0
+            self.scalars["active"], self.scalars["live"], self.scalars["entries"] = len(active), 0, 0
+            return
         keys = (self.threshold + KEY_SHARE * left[active]).view(np.uint64) << np.uint64(1)
         words = keys >> self._bits << self._bits | (active + 1).astype(np.uint64)
         self.vector["entry"] = 0

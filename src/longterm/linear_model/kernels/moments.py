@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from functools import cache
 from typing import Any
 
@@ -14,24 +13,25 @@ from longterm.linear_model.kernels.compile import compiled, source_digest, use
 
 @cache
 def dense_moments() -> Any:
-    """Return the kernel (rows, slopes, bounds, squares, counts, sums, steepness) that adds rows to these sums.
+    """Return the kernel (rows, slopes, roots, squares, counts, sums, steepness) that adds rows to these sums.
 
-    It adds u_j², at most bounds_j, to the squares, 1 to the counts where u_j is not 0, and u_j to the sums. The squared
-    slope of the row's loss is added to the steepness of the features that are not 0, and to the last, of all rows.
+    With u_j clipped to ±roots_j it adds u_j² to the squares, 1 to the counts where u_j is not 0, and u_j to the sums.
+    The squared slope of the row's loss is added to the steepness of the features that are not 0, and to the last, of
+    all rows.
     """
     digest = source_digest()
 
-    def add(rows, slopes, bounds, squares, counts, sums, steepness):
+    def add(rows, slopes, roots, squares, counts, sums, steepness):
         use(digest)
         for i in range(len(rows)):
             steep = slopes[i] * slopes[i]
             steepness[rows.shape[1]] += steep
             for j in range(rows.shape[1]):
-                square = min(rows[i, j] * rows[i, j], bounds[j])
-                squares[j] += square
-                counts[j] += 1.0 if square > 0.0 else 0.0
-                steepness[j] += steep if square > 0.0 else 0.0
-                sums[j] += math.copysign(math.sqrt(square), rows[i, j])
+                u = min(max(rows[i, j], -roots[j]), roots[j])
+                squares[j] += u * u
+                counts[j] += 1.0 if u != 0.0 else 0.0
+                steepness[j] += steep if u != 0.0 else 0.0
+                sums[j] += u
 
     numbers, sums = readonly(float64), float64[::1]
     return compiled(add, (readonly(float64, 2), numbers, numbers, sums, sums, sums, sums))
@@ -46,9 +46,8 @@ def sparse_moments() -> Any:
         use(digest)
         for i in range(len(data)):
             j = columns[i]
-            square = min(data[i] * data[i], bounds[j])
-            squares[j] += square
-            counts[j] += 1.0 if square > 0.0 else 0.0
+            squares[j] += min(data[i] * data[i], bounds[j])
+            counts[j] += 1.0 if data[i] != 0.0 else 0.0
 
     numbers = readonly(float64)
     return compiled(add, (numbers, readonly(int64), numbers, float64[::1], float64[::1]))

@@ -14,7 +14,17 @@ from numba import int64, uint64
 
 from longterm.linear_model.kernels.aftrl import begin_round, end_round
 from longterm.linear_model.kernels.compile import exact, use
-from longterm.linear_model.kernels.heap import KEY_SHARE, PERIOD, SLACK, add, push, raise_threshold, rebuild
+from longterm.linear_model.kernels.heap import (
+    KEY_SHARE,
+    PERIOD,
+    SLACK,
+    add,
+    build,
+    push,
+    raise_threshold,
+    rebuild,
+    sum_again,
+)
 from longterm.linear_model.kernels.layout import RESIDUAL, WEIGHTS
 from longterm.linear_model.kernels.round import clip
 
@@ -38,15 +48,40 @@ def row_loop(digest: str) -> Callable[..., None]:
                 length += u * u
             margins[i], slope = begin_round(p, s, mixture, residual, dot, length, labels[i], weights[i])
             risen = s.multiplier_sum * p.l1
-            if risen > threshold:
-                raise_threshold(s, vector, heap, bits, threshold, risen)
-            full = s.entries > 2 * s.live + SLACK or s.entries + (last - first) > len(heap)
-            if full or s.round % PERIOD == 0:
-                rebuild(s, vector, heap, bits, risen)
-            add_row(s, vector, heap, bits, data, indices, first, last, slope, risen)
+            if risen == 0.0:  # the budget has never bound: no coordinate can become 0, and no heap is needed
+                if s.round % PERIOD == 0:
+                    sum_again(s, vector)
+                add_plain_row(s, vector, data, indices, first, last, slope)
+            else:
+                if threshold == 0.0:
+                    build(s, vector, heap, bits)
+                if risen > threshold:
+                    raise_threshold(s, vector, heap, bits, threshold, risen)
+                full = s.entries > 2 * s.live + SLACK or s.entries + (last - first) > len(heap)
+                if full or s.round % PERIOD == 0:
+                    rebuild(s, vector, heap, bits, risen)
+                add_row(s, vector, heap, bits, data, indices, first, last, slope, risen)
             end_round(p, s, mixture, residual, s.norm_2 + s.norm_2_low, slope, labels[i], weights[i])
 
     return learn_rows
+
+
+@exact
+def add_plain_row(s, vector, data, indices, first, last, slope):
+    """Add slope · u to z, and update the sums, while the threshold is 0."""
+    gain_1 = gain_2 = 0.0
+    gained = 0
+    for j in range(first, last):
+        k = indices[j]
+        old = vector[k].z
+        new = old + slope * np.float64(data[j])
+        gain_1 += abs(new) - abs(old)
+        gain_2 += (new - old) * (new + old)
+        gained += int64(new != 0.0) - int64(old != 0.0)
+        vector[k].z = new
+    s.active += gained
+    s.norm_1, s.norm_1_low = add(s.norm_1, s.norm_1_low, gain_1)
+    s.norm_2, s.norm_2_low = add(s.norm_2, s.norm_2_low, gain_2)
 
 
 @exact
