@@ -502,7 +502,7 @@ class Search:
     def move(self) -> None:
         seconds = self.dice.choice(SHORT if self.is_calm else (*SHORT, *LONG))
         if self.dice.random() < 0.1:
-            self.clock.step(-seconds)
+            self.clock.step(-max(seconds, 2.0))  # a server's time is not read for less
         else:
             self.clock.advance(seconds)
         self.calls.append(f"the time is {self.clock.wall()}")
