@@ -126,6 +126,7 @@ UPDATE_HOLD = (
     "WHERE ledger = ? AND key = ?"
 )
 RENAME_HOLD = "UPDATE longterm_holds SET key = ? WHERE ledger = ? AND key = ?"
+RENAME_ENTRIES = "UPDATE longterm_entries SET key = ? WHERE ledger = ? AND key = ?"
 DELETE_HOLDS = "DELETE FROM longterm_holds WHERE ledger = ? AND status <> 0 AND closed < ?"
 _ENTRY = "made, what, account, key, old, new, who, note, moved"
 READ_ENTRIES = f"SELECT {_ENTRY} FROM longterm_entries WHERE ledger = ? AND made >= ? ORDER BY number DESC LIMIT ?"

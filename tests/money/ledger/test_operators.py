@@ -1,9 +1,12 @@
 """What a person changes in a ledger: corrections, limits, periods, resets, releases; lists and the record."""
 
+import contextlib
+import sqlite3
+
 import pytest
 
 from longterm import Ledger
-from longterm.errors import InputError, OutOfBudgetError
+from longterm.errors import DatabaseError, InputError, OutOfBudgetError
 from longterm.money.ledger.accounts import Balance, Correction
 
 DAY = 86_400
@@ -50,6 +53,55 @@ def test_a_closed_period_is_corrected_in_the_present_one(tree, clock):
     tree.correct("k", 0)
     assert (tree.balance("day").spent, tree.balance("year").spent) == (0, 30)
     assert "corrected in the present one" in tree.record()[0].note
+
+
+def test_a_key_that_was_forgotten_has_no_corrections(tree, clock):
+    spend(tree, "k", 50, "year")
+    tree.correct("k", 10, correction="c")
+    clock.advance(DAY)
+    spend(tree, "k", 20, "year")
+    assert tree.correct("k", 30, correction="c").old == 20
+    assert tree.balance("year").spent == 10 + 30
+    assert [entry.key for entry in tree.record()] == ["k"] * 4
+
+
+@pytest.mark.parametrize("column", ["made", "key", "moved", "old"])
+@pytest.mark.parametrize("value", [-1, "text", b"bytes", '{"a": 1}', "[1]"])
+def test_a_forged_entry_is_refused_or_harmless(tmp_path, column, value):
+    with Ledger.open(tmp_path / "s.db", durability="relaxed") as ledger:
+        ledger.add_account("a", 100)
+        ledger.hold("a", 5, "k")
+        ledger.settle("k", 5)
+        ledger.correct("k", 4, correction="c")
+        with sqlite3.connect(tmp_path / "s.db") as connection:
+            connection.execute(f"UPDATE longterm_entries SET {column} = ?", (value,))
+        connection.close()
+        for call in (ledger.record, lambda: ledger.correct("k", 4, correction="c")):
+            with contextlib.suppress(DatabaseError):
+                call()
+
+
+@pytest.mark.parametrize("column", ["amount", "answer", "status", "lease", "expires", "closed", "who"])
+@pytest.mark.parametrize("value", [-1, 2**62, 1.5, "text", b"bytes", None, 1])
+def test_a_forged_hold_is_refused_or_harmless(tmp_path, column, value):
+    with Ledger.open(tmp_path / "s.db", durability="relaxed") as ledger:
+        ledger.add_account("a", 100)
+        ledger.hold("a", 5, "k")
+        connection = sqlite3.connect(tmp_path / "s.db")
+        with contextlib.suppress(sqlite3.IntegrityError):
+            connection.execute(f"UPDATE longterm_holds SET {column} = ?", (value,))
+            connection.commit()
+        connection.close()
+        for call in (
+            ledger.open_holds,
+            ledger.record,
+            lambda: ledger.hold("a", 5, "k"),
+            lambda: ledger.settle("k", 4),
+            lambda: ledger.correct("k", 4),
+            ledger.metrics,
+        ):
+            with contextlib.suppress(DatabaseError, InputError):
+                call()
 
 
 def test_what_cannot_be_corrected(tree):

@@ -90,8 +90,8 @@ class LedgerRows:
         known = self.find(database, key)
         if known is not None and known.is_forgotten(now - self._remember):
             # The key is forgotten, and the record of the old hold keeps a name that no key can have.
-            archived = f"{key:<{LONGEST_KEY + 1}}{known.closed}"
-            database.write_locked([(sql.RENAME_HOLD, (archived, self.ledger, key))])
+            archived = f"{key:<{LONGEST_KEY + 1}}{known.closed}", self.ledger, key
+            database.write_locked([(sql.RENAME_HOLD, archived), (sql.RENAME_ENTRIES, archived)])
             known = None
         if known is not None:
             if (known.account, known.asked) != (account, largest):
@@ -209,7 +209,7 @@ class LedgerRows:
                 if after != actual:
                     what = f"{correction!r} has corrected {key!r} to {after}"
                     raise InputError("correction", what, "Use the key of a correction once")
-                return Correction(account, key, before, after, tuple(json.loads(moved)))
+                return Correction(account, key, before, after, _names(database, moved))
             old = after
         if hold.status not in (SETTLED, RELEASED):
             raise InputError("key", f"{key!r} is {STATUS[hold.status]}", "Settle it, and correct only what was settled")
@@ -302,14 +302,16 @@ class LedgerRows:
         for made, what, account, key, old, new, who, note, moved in database.read(
             sql.READ_ENTRIES, self.ledger, since, most
         ):
-            names = ", ".join(json.loads(moved))
+            names = ", ".join(_names(database, moved))
             said = f"the period of the settlement is over in {names}: corrected in the present one. " if names else ""
-            found.append(Entry(made / SECOND, what, account, key, old, new, who, f"{said}{note}".strip()))
+            if type(made) is not int or not isinstance(key, str):
+                raise _corrupted(database, "an entry of the record makes no sense")
+            given = what, account, _key(key), old, new, who, f"{said}{note}".strip()
+            found.append(Entry(made / SECOND, *given))
         for row in database.read(sql.READ_CLOSED_HOLDS, self.ledger, since, most):
             one = self._checked(database, Hold(*row))
-            key = one.key[:LONGEST_KEY].rstrip() if len(one.key) > LONGEST_KEY else one.key
-            given = STATUS[one.status], one.account, key, one.answer, one.spent, one.who, ""
-            found.append(Entry((one.closed or 0) / SECOND, *given))
+            closed = STATUS[one.status], one.account, _key(one.key), one.answer, one.spent, one.who, ""
+            found.append(Entry((one.closed or 0) / SECOND, *closed))
         return sorted(found, key=lambda entry: -entry.time)[:most]
 
     # --- rows -------------------------------------------------------------------------------------------------
@@ -402,6 +404,22 @@ def _group(database: Database, row: Any) -> HoldState:
     except (ValueError, TypeError):
         raise _corrupted(database, f"the hold of group {row[0]!r:.60} makes no sense") from None
     return state
+
+
+def _key(stored: str) -> str:
+    """Return the key of a hold that may have been forgotten."""
+    return stored[:LONGEST_KEY].rstrip() if len(stored) > LONGEST_KEY else stored
+
+
+def _names(database: Database, text: Any) -> tuple[str, ...]:
+    """Return the names in a stored list."""
+    try:
+        names = json.loads(text)
+    except (ValueError, TypeError):
+        names = None
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise _corrupted(database, "an entry of the record makes no sense")
+    return tuple(names)
 
 
 def _corrupted(database: Database, what: str) -> DatabaseError:
