@@ -71,14 +71,16 @@ def test_a_database_in_use_is_not_replaced(tmp_path):
 
 @pytest.mark.parametrize("damage", ["missing", "cut", "overwritten", "empty"])
 def test_a_damaged_database_is_replaced(tmp_path, damage):
-    database, copy = tmp_path / "service.db", tmp_path / "copy.db"
-    with made(database):
+    database, copy, log = tmp_path / "service.db", tmp_path / "copy.db", tmp_path / "service.db-wal"
+    with made(database) as ledger:
         backup(database, copy)
+        spend(ledger, 20, 25)
+        old = log.read_bytes()
     content = database.read_bytes()
     database.unlink()
     if damage != "missing":
-        database.write_bytes({"cut": content[:5000], "overwritten": bytes(9000), "empty": b""}[damage])
-    (tmp_path / "service.db-wal").write_bytes(b"an old log")
+        database.write_bytes({"cut": content[:5000], "overwritten": b"x" * 9000, "empty": b""}[damage])
+    log.write_bytes(b"an old log" if damage == "cut" else old)
     if damage == "cut":
         with pytest.raises(DatabaseError, match=f"longterm state restore FILE {database}"):
             Ledger.open(database)
