@@ -37,8 +37,8 @@ file.write_text("customer,age,visits,spent,plan,churned\n" + "\n".join(lines))
 rows = load_table(file, label="churned", drop=["customer"])
 print(rows)
 model = BudgetLinearLearner(len(rows.columns), budget=20.0)
-margins = [model.step_dense(row, label) for row, label in zip(rows.features, rows.labels, strict=True)]
-print(f"{np.mean(np.sign(margins) == rows.labels):.0%} right with {model.nonzeros} of {len(rows.columns)} weights:")
+margins = [model.step_dense(row, label) for row, label in zip(rows.features, rows.signs, strict=True)]
+print(f"{np.mean(np.sign(margins) == rows.signs):.0%} right with {model.nonzeros} of {len(rows.columns)} weights:")
 print({name: round(float(weight), 3) for name, weight in zip(rows.columns, model.weights, strict=True) if weight})
 figure, axis = plt.subplots(figsize=(6, 2.8), layout="constrained")
 axis.barh(rows.columns, model.weights * rows.features.std(axis=0))

@@ -197,7 +197,7 @@ def fair_logistic(
         attribute, others, name = _split_sensitive(table, sensitive)
     problem = problems.fair_logistic(others, attribute, budget, limit)
     facts = {"data": data, "sensitive": name, "rows": len(others), "budget": budget, "limit": limit}
-    return Scenario(problem, streams.ResampledRows(others, table.labels), len(others), facts)
+    return Scenario(problem, streams.ResampledRows(others, table.signs), len(others), facts)
 
 
 def _split_sensitive(table: Labelled, sensitive: str) -> tuple[FloatArray, FloatArray, str]:

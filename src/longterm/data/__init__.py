@@ -5,6 +5,7 @@ load, load_sample                rows with labels
 load_adult, load_elec2           two published tables
 load_mapped                      dense rows that several processes share
 load_table, from_frame           CSV and Parquet files, data frames
+TableModel                       a linear model with the encoder of its table, in one file
 read_libsvm                      files in LIBSVM's format
 
 Streams of rounds made from rows belong in `problems.streams`.
@@ -15,10 +16,12 @@ from longterm.data.libsvm import read_libsvm
 from longterm.data.locations import fetch, find
 from longterm.data.named_rows import load, load_mapped, load_sample
 from longterm.data.published_sets import load_adult, load_elec2
+from longterm.data.table_model import TableModel
 from longterm.data.tables import from_frame, load_table
 
 __all__ = [
     "Labelled",
+    "TableModel",
     "fetch",
     "find",
     "from_frame",

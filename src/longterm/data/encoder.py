@@ -25,6 +25,9 @@ MAX_FEATURE_BYTES = 2**32
 """The limit on the bytes of the encoded features."""
 UNNAMED = "Unnamed: "
 """The prefix of pandas' names for columns without a name, such as row numbers."""
+IDENTIFIER = re.compile(r"(^|[^a-z])(id|uuid|key|index|number|no|nr)$")
+FEW_NAMED = 10
+"""Rows from which on a column named like an identifier is reported; without such a name MANY_VALUES."""
 DATE = re.compile(
     r"\s*(\d{4}[-/.]\d{1,2}([-/.]\d{1,2})?|\d{1,2}[-/.]\d{1,2}[-/.](\d{2}|\d{4}))([ T]\d{1,2}:\d{2}.*)?\s*", re.ASCII
 )
@@ -32,6 +35,10 @@ DATE = re.compile(
 
 class ManyFeaturesWarning(UserWarning):
     """A column of text becomes more features than usual."""
+
+
+class IdentifierWarning(UserWarning):
+    """A column of numbers looks like an identifier."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,6 +197,14 @@ def require_distinct(columns: Sequence[str], name: str) -> None:
         raise DataError(name, f"has two columns {twice[0]!r}", "Rename one of them")
 
 
+def _looks_like_an_identifier(values: Any, column: str) -> bool:
+    """Return True for whole numbers that are all different, if there are many or the column is named like one."""
+    if len(values) < (FEW_NAMED if IDENTIFIER.search(column.lower()) else MANY_VALUES):
+        return False
+    numbers = values.to_numpy(dtype=np.float64)
+    return bool((numbers == np.floor(numbers)).all()) and len(np.unique(numbers)) == len(numbers)
+
+
 def _require_feature(values: Any, column: str, name: str) -> None:
     """Raise DataError if a column cannot be a feature: row numbers, dates, lists, complex numbers, identifiers."""
     types = import_module("pandas").api.types
@@ -199,6 +214,9 @@ def _require_feature(values: Any, column: str, name: str) -> None:
     if types.is_complex_dtype(values):
         raise DataError(name, f"column {column!r} has complex numbers", f"{remedy}, or give real and imaginary parts")
     if types.is_numeric_dtype(values):
+        if _looks_like_an_identifier(values, column):
+            what = f"{name}: column {column!r} looks like an identifier: its whole numbers are all different"
+            warnings.warn(f"{what}. {remedy}, unless its size means something.", IdentifierWarning, stacklevel=5)
         return
     dates = f"{remedy}, or replace it by numbers, such as the month or the days since a date"
     if values.dtype.kind in "mM" or str(values.dtype).startswith("period"):

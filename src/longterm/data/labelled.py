@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from longterm._base.arrays import FloatArray
+from longterm.errors import InputError
 
 if TYPE_CHECKING:
     from longterm.data.encoder import TableEncoder
+    from longterm.data.table_model import TableModel
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +27,7 @@ class Labelled:
     features : array of shape (n, d)
         A dense array, or a SciPy sparse array for sets of the form "sparse" (a9a, sector).
     labels : array of shape (n,)
-        ±1 for two classes, otherwise the class numbers.
+        For a table the labels as they are written; otherwise ±1 for two classes, or the class numbers.
     columns : tuple of str
         The names of the features, if known.
     classes : tuple of str
@@ -35,10 +38,27 @@ class Labelled:
 
     name: str
     features: Any
-    labels: FloatArray
+    labels: NDArray[Any]
     columns: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()
     encoder: TableEncoder | None = None
+
+    @property
+    def signs(self) -> FloatArray:
+        """The labels of two classes as −1 and +1, as learners of one row at a time want them."""
+        values = np.unique(self.labels)
+        if len(values) != 2:
+            raise InputError("labels", f"have {len(values)} different values", "Use rows of two classes")
+        return np.where(self.labels == values[1], 1.0, -1.0)
+
+    def fit(self, model: Any, **options: Any) -> TableModel:
+        """Fit a linear model to the rows of a table. Options are those of the model's `fit`.
+
+        The result predicts from raw data frames and is saved whole: `TableModel`.
+        """
+        from longterm.data.table_model import TableModel
+
+        return TableModel.fitted(self, model, **options)
 
     def __repr__(self) -> str:
         rows, features = self.features.shape

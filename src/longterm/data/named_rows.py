@@ -158,7 +158,7 @@ def _load_mapped(name: str, key: str, read: Callable[[], Labelled], source: Call
             raise InputError("data", f"{name!r} has more than two classes", "Choose a data set of two classes")
         dense = rows.features.toarray() if hasattr(rows.features, "toarray") else rows.features
         features, labels = (
-            _save_part(stem, part, array, source()) for part, array in (("features", dense), ("labels", rows.labels))
+            _save_part(stem, part, array, source()) for part, array in (("features", dense), ("labels", rows.signs))
         )
     return Labelled(name, features, labels)
 

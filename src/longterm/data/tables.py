@@ -1,4 +1,4 @@
-"""Tables of the user: CSV, TSV and Parquet files, and data frames, as rows of numbers with labels ±1."""
+"""Tables of the user: CSV, TSV and Parquet files, and data frames, as rows of numbers with their labels."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ def load_table(
     Returns
     -------
     Labelled
-        The rows and their labels ±1. ``encoder`` turns new rows into the same features.
+        The rows and their labels as they are written. ``encoder`` turns new rows into the same features, ``signs``
+        has the labels as ±1, and ``fit`` fits a linear model that is saved with the encoder.
 
     Examples
     --------
@@ -107,7 +108,7 @@ def from_frame(
     >>> rows = from_frame(pd.DataFrame({"age": [30, 50], "city": ["Bern", "Rome"], "label": ["no", "yes"]}))
     >>> rows.features, rows.labels
     (array([[30.,  1.,  0.],
-           [50.,  0.,  1.]]), array([-1.,  1.]))
+           [50.,  0.,  1.]]), array(['no', 'yes'], dtype='<U3'))
     """
     frame = as_frame(frame)
     columns = list(frame.columns)
@@ -131,7 +132,8 @@ def from_frame(
         what = f"column {chosen!r} has {len(classes)} different labels"
         raise DataError(name, what, "Give rows of two classes, or name another column")
     encoder, features = fit_encoder(frame.drop(columns=chosen), scale, missing, name)
-    labels = np.where(codes == 1, 1.0, -1.0)
+    written = np.array(classes.tolist())  # texts as an array of texts, not of objects
+    labels = written[codes] if written.ndim == 1 else classes[codes]
     return Labelled(name, features, labels, encoder.columns, tuple(str(one) for one in classes), encoder)
 
 
