@@ -10,7 +10,7 @@ from longterm._base.lazy import lazy_names
 
 if TYPE_CHECKING:
     from longterm.errors import InputError, LongtermError
-    from longterm.learners import AOGD, Feedback, HedgedCuts, Learner, observe
+    from longterm.learners import AOGD, Feedback, HedgedCuts, Learner, default_learner, observe
     from longterm.money import Ledger
     from longterm.play import Fleet, LiveLearner
     from longterm.play.engines.comparison import Comparison
@@ -60,6 +60,7 @@ __all__ = [
     "Trace",
     "challenge",
     "compare",
+    "default_learner",
     "find_slater_point",
     "observe",
     "run",
@@ -85,6 +86,7 @@ _EXPORTS = {
     "Trace": "play",
     "challenge": "problems",
     "compare": "play",
+    "default_learner": "learners",
     "find_slater_point": "problems",
     "observe": "learners",
     "run": "play",

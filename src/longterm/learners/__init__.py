@@ -9,6 +9,7 @@ from typing import Any
 from longterm.learners.cuts.hedged_cuts import HedgedCuts
 from longterm.learners.cuts.hinted_cuts import HintedCuts
 from longterm.learners.cuts.latest_cut import LatestCut
+from longterm.learners.default import default_learner
 from longterm.learners.experts.constrained_experts import ConstrainedExperts
 from longterm.learners.experts.osoco import OSOCO
 from longterm.learners.ftrl.aftrl import AFTRL, AdaptiveAFTRL, MixedAFTRL
@@ -95,6 +96,7 @@ __all__ = [
     "TwoPointBandit",
     "YuLeeLee",
     "YuNeely",
+    "default_learner",
     "every_learner",
     "observe",
 ]

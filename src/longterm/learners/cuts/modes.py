@@ -144,11 +144,11 @@ def cut_by_memory(
     if not all_below_if_concrete(value, 0.0):
         normal, _, moves = parallel_part(feedback.constraint_gradient, over)
         rows, lost = remember(rows, x, moves * value, normal, over.diameter)
-    cutter = cut_by_rows(rows)
-    if all_below_if_concrete(cutter(y).excess, 0.0):
+    cutter, mean = cut_by_rows(rows), partial(weighted_mean, weights)
+    first = cutter(y)
+    if all_below_if_concrete(first.excess, 0.0):
         return y, rows, lost
-    mean = partial(weighted_mean, weights)
-    points, _, left = cut_until(y, cutter, lambda _: cutter, mean, tolerance, over, MOST_CUTS)
+    points, _, left = cut_until(y, lambda _: first, lambda _: cutter, mean, tolerance, over, MOST_CUTS)
     unmet = left > EMPTY * tolerance
     kept = forget(rows, unmet, value > 0)
     lost = lost + as_float(unmet, x) + count_rows(rows) - count_rows(kept)
