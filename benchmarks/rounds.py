@@ -24,7 +24,7 @@ from longterm.learners import HedgedCuts
 from longterm.problems import doubly_stochastic, fair_logistic
 from longterm.problems.constraints import Affine
 from longterm.problems.losses import Linear
-from longterm.problems.sets import Box
+from longterm.problems.sets import Ball, Box
 from longterm.problems.streams import RandomCosts, RandomPermutations, Replay, ResampledRows, Stream
 
 SIZE = 8
@@ -119,6 +119,12 @@ def hedged_beside_aogd(rounds: int = 500) -> None:
         "doubly-stochastic, p = 4": (doubly_stochastic(4), RandomPermutations(4)),
         "a box, one constraint": (box, RandomCosts(10)),
     }
+    for size, rows in ((50, 100), (1000, 1000)):
+        matrix = np.random.default_rng(0).standard_normal((rows, size)) / size**0.5
+        many = Affine(matrix, np.full(rows, 0.1))
+        for B in (Ball(size), Box.cube(size, -1.0, 1.0)):
+            name = f"{type(B).__name__.lower()}, d = {size}, m = {rows}"
+            scenarios[name] = Problem(B, Linear(size), many), RandomCosts(size)
     for name in ARENA:
         case = SCENARIOS[name]()
         scenarios[name.replace("_", " ")] = case.problem, case.stream
@@ -142,7 +148,7 @@ def hedged_beside_aogd(rounds: int = 500) -> None:
         kind = f"{'curved' if not (g.parameters or g.is_affine) else 'affine'}, {g.count}"
         ratios.append(hedged / plain)
         print(f"{name:<32}{kind:>10}{plain:>9.1f}{hedged:>9.1f}{hedged / plain:>8.2f}")
-    print(f"median {statistics.median(ratios):.2f}; target: at most 3")
+    print(f"median {statistics.median(ratios):.2f}; target: at most 5 for m up to 100, at most 8 at d = m = 1,000")
 
 
 def fair_logistic_on_random_rows() -> tuple[Problem, Stream]:
