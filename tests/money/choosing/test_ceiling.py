@@ -24,6 +24,7 @@ from longterm.money import (
 )
 from longterm.money.choosing.duals import Setting, Situation
 from longterm.money.choosing.primals import Prediction
+from longterm.money.choosing.recent import RecentRequests
 
 sequences = st.lists(
     st.tuples(st.lists(st.floats(0, 1), min_size=3, max_size=3), st.floats(0, 1), st.integers(0, 3)),
@@ -207,3 +208,14 @@ def test_savings_beyond_the_bank_are_given_up_and_survive_a_restart(tmp_path):
 def test_a_bank_is_a_number_of_requests():
     with pytest.raises(InputError, match="bank"):
         Ceiling(1.0, 2.0, bank=-1.0)
+
+
+def test_list_prices_of_the_past_do_not_count_and_costs_of_requests_do():
+    recent, rng = RecentRequests.empty(64, 3), np.random.default_rng(0)
+    costs = rng.random(64)
+    for t in range(64):
+        recent = recent.added(0, np.array([float(t)]), np.array([2.0 if t < 30 else 3.0, costs[t]]))
+    contexts, rows = recent.rows(np.array([64.0]), np.array([1.0, 0.5]))
+    np.testing.assert_array_equal(contexts[:, 0], np.arange(65.0))
+    np.testing.assert_array_equal(rows[:, 0], 1.0)
+    np.testing.assert_array_equal(rows[:, 1], [*costs, 0.5])

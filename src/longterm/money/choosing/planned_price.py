@@ -1,7 +1,8 @@
 r"""A price that is planned on recent requests, without a step size, a first price or a horizon.
 
 Every `every` requests the price λ is solved for: the smallest λ ≥ 0 at which the recent requests that the primal
-remembers, each routed by argmax_a r̂(a) − λ ĉ(a) with the present predictions, would have cost the target on average.
+remembers, each routed by argmax_a r̂(a) − λ ĉ(a) with the present predictions and list prices, would have cost the
+target on average.
 Under a `Ceiling` of ρ per request the target is
 
     min(ρ + [left − reserve]₊/recovery, 2 ρ),

@@ -44,12 +44,18 @@ class RecentRequests(NamedTuple):
         return RecentRequests(window, block, np.array([min(old + BLOCK, size), 0.0]))
 
     def rows(self, context: FloatArray, costs: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return contexts (n, d) and costs (n, K) of the requests, with the present one last."""
+        """Return contexts (n, d) and costs (n, K) of the requests, with the present one last.
+
+        An announced cost that changes at most once in `BLOCK` requests is a list price, and the present one holds for
+        all rows. So a plan does not count with prices of the past. Other costs belong to their requests.
+        """
         now = np.concatenate([context, costs])[None]
         rows = np.concatenate([self._known()[:, 1:], now])
         unknown = rows == UNKNOWN
         unknown[:, : len(context)] = False
-        rows = np.where(unknown, now, rows)
+        changes = (rows[1:] != rows[:-1]).sum(axis=0)
+        changes[: len(context)] = len(rows)
+        rows = np.where(unknown | (changes * BLOCK <= len(rows)), now, rows)
         return rows[:, : len(context)], rows[:, len(context) :]
 
     def shares(self, actions: int) -> FloatArray:
