@@ -11,7 +11,7 @@ import pytest
 from longterm import InputError
 from longterm.cli import parse
 from longterm.cli.state import moment
-from longterm.money import ExcessHold, Ledger
+from longterm.money import DualMirrorDescent, ExcessHold, Ledger, LivePacer
 
 
 @pytest.fixture
@@ -61,6 +61,16 @@ def test_it_changes_what_a_person_decides(state, database):
         assert ledger.settings["organisation"].period == "day"
         assert ledger.balance("search") == (50, 7, 0)
         assert ledger.balance("organisation") == (1000, 75, 0)
+
+
+def test_it_changes_the_budget_of_a_pacer(state, database):
+    with LivePacer.open(database, DualMirrorDescent(20.0, 100, step=0.1, start=0.5), name="campaign") as live:
+        live.settle(str(live.bid(1.0)), 0.5)
+        state("set", "campaign", "budget=900", "horizon=500")
+        assert (live.metrics()["limit"], live.pacer.horizon, live.spent) == (900.0, 500, 0.5)
+    for words in (("campaign", "limit=3"), ("campaign", "budget=-1"), ("money", "budget=3"), ("nothing", "budget=3")):
+        with pytest.raises(InputError):
+            state("set", *words)
 
 
 def test_the_log_says_who_and_how_much(state):

@@ -5,7 +5,8 @@ import logging
 import pytest
 
 from longterm import InputError
-from longterm.money import Ledger
+from longterm.errors import DatabaseError
+from longterm.money import DualMirrorDescent, Ledger, LivePacer
 from longterm.server import Client, ServerError
 from longterm.server.settings import open_service
 from longterm.server.tokens import hash_of, new_token
@@ -103,6 +104,55 @@ def test_a_renamed_object_is_named_in_a_warning(tmp_path, said):
             rename(other / "a.db", old, new)
 
 
+RULE = {"kind": "DualMirrorDescent", "budget": 20.0, "horizon": 100, "step": 0.1, "start": 0.5}
+
+
+def pacer(**changes):
+    return {"database": "a.db", "pacer": {"campaign": {"rule": RULE | changes}}}
+
+
+def test_the_budget_of_a_pacer_changes_in_all_workers(tmp_path, said):
+    old = open_service(pacer(), tmp_path)
+    before = old.objects["campaign"]
+    before.settle(str(before.bid(30.0)), 12.0)
+    new = open_service(pacer(budget=50.0, horizon=200), tmp_path)
+    worker = open_service(pacer(), tmp_path, apply=False)
+    for service in (new, old, worker):
+        assert service.metrics("campaign")["limit"] == 50.0
+        assert service.metrics("campaign")["spent"] == 12.0
+        live = service.objects["campaign"]
+        live.settle(str(live.bid(1.0)), 0.0)
+    assert said() == [
+        "pacer.campaign.rule.budget: 20.0 before, 50.0 now",
+        "pacer.campaign.rule.horizon: 100 before, 200 now",
+    ]
+    open_bid = before.bid(30.0)
+    assert open_bid.amount > 8.0  # more than was left of 20
+    with pytest.raises(InputError, match="below the open bids"):
+        before.change(budget=1.0)
+    with pytest.raises(InputError, match="horizon"):
+        before.change(horizon=0)
+    new.objects["campaign"].change(budget=45.0)
+    assert before.metrics()["limit"] == 45.0
+    for service in (old, new, worker):
+        service.close()
+    again = open_service(pacer(budget=50.0, horizon=200), tmp_path)
+    assert again.metrics("campaign")["limit"] == 45.0  # set after the file
+    again.close()
+    with pytest.raises(DatabaseError, match=r"pacer.budget was 45.0, is 20.0"):  # in Python nothing changes silently
+        LivePacer.open(
+            tmp_path / "a.db", DualMirrorDescent(**{k: v for k, v in RULE.items() if k != "kind"}), name="campaign"
+        )
+
+
+def test_a_pacer_in_memory_changes_its_budget():
+    live = LivePacer(DualMirrorDescent(**{k: v for k, v in RULE.items() if k != "kind"}))
+    live.settle(str(live.bid(100.0)), 20.0)
+    assert live.bid(1.0).amount == 0.0
+    live.change(budget=40.0)
+    assert live.bid(100.0).amount > 0.0
+
+
 OPERATOR, TEAM = new_token(), new_token()
 TOKENS = f"""
 [tokens.operator]
@@ -145,6 +195,10 @@ def test_an_operator_changes_limits_over_http(tmp_path):
             )
             with pytest.raises(ServerError, match="did you mean 'team'"):
                 operator.set("money", "tem", limit=1)
+            assert operator.set("campaign", budget=30.0)["limit"] == 30.0
+            assert team.status()["campaign"]["limit"] == 30.0
+            with pytest.raises(ServerError, match="cannot be changed"):
+                operator.set("campaign", limit=1)
         status, text = fetch(f"{url}/log", headers={"Authorization": f"Bearer {TEAM}"})
         assert status == 200
         assert '"who":"operator"' in text

@@ -10,18 +10,20 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Literal
+from typing import Any, Literal
 
 import tyro
 
+from longterm import money
 from longterm._base.display import TextTable
 from longterm.catalogue.words import parse_words
 from longterm.cli.output import terminal_width
-from longterm.errors import InputError
-from longterm.money import Ledger
+from longterm.errors import InputError, did_you_mean
+from longterm.money import Ledger, LivePacer
 from longterm.money.ledger.accounts import Entry, OpenHold
+from longterm.money.pacing.live_pacer import CHANGEABLE
 from longterm.storage import backup, restore
-from longterm.storage.contents import StoredObject, describe, rename
+from longterm.storage.contents import StoredObject, describe, read_definition, rename
 
 MOST_HOLDS = 50
 """Open holds that `show` lists, the oldest first."""
@@ -36,6 +38,7 @@ class StateCommand:
 
       show DB                           objects, accounts, open holds and leases with their age
       set DB money/search limit=50      change limit, reserve, period, timezone or rate of an account
+      set DB campaign budget=900        change budget or horizon of a pacer
       reset DB money/search [SPENT]     set the money that counts as spent in the present period
       release DB [LEDGER] KEY           give back a hold, or a lease whose holder died (--force before its end)
       correct DB [LEDGER] KEY ACTUAL    replace the cost of a settled hold
@@ -106,9 +109,31 @@ class StateCommand:
     def _set(self) -> None:
         target, *pairs = self._words("money/search limit=50", 2)
         given = parse_words(" ".join(["set", *pairs]), "words")[1]
+        if "/" not in target:
+            self._set_pacer(target, given)
+            return
         with self._account(target) as (ledger, account, done):
             ledger.change(account, given, **done)
             _say(f"{target}: {ledger.settings[account]._asdict()}")
+
+    def _set_pacer(self, name: str, given: dict[str, Any]) -> None:
+        """Change the budget or the horizon of a pacer."""
+        kind, stored = read_definition(self.database, name)
+        rule = stored.get("pacer", {})
+        shape = getattr(money, str(rule.pop("class", "")), None)
+        if kind != "live pacer" or shape is None or any(isinstance(value, dict) for value in rule.values()):
+            what = f"{name!r} is a {kind}, and its limits are in the service's file"
+            raise InputError("words", what, "Write LEDGER/ACCOUNT, or the name of a pacer")
+        for key in given:
+            if key not in CHANGEABLE:
+                raise InputError(
+                    key,
+                    f"of a pacer cannot be changed{did_you_mean(key, CHANGEABLE)}",
+                    f"Choose from {list(CHANGEABLE)}",
+                )
+        with LivePacer.open(self.database, shape(**rule), name=name) as live:
+            live.change(**given)
+            _say(f"{name}: {live.pacer}")
 
     def _reset(self) -> None:
         target, *rest = self._words("money/search [SPENT]", 1, 2)

@@ -16,6 +16,7 @@ from longterm.calibration import LiveIntervals
 from longterm.errors import InputError, LongtermError, did_you_mean
 from longterm.learners import Feedback
 from longterm.money import Ledger, LivePacer
+from longterm.money.pacing.live_pacer import CHANGEABLE
 from longterm.play import LiveLearner
 from longterm.server import requests as bodies
 from longterm.server.service import ServedChooser, ServedRouter
@@ -190,11 +191,20 @@ def release(found: Ledger, body: bodies.Release, who: str) -> bodies.Done:
 # --- what a person changes --------------------------------------------------------------------------------------
 
 
-def change(found: Ledger, body: bodies.Change, who: str) -> bodies.Settings:
-    """Change the limit, reserve, period, time zone or rate of an account while it is used."""
+def change(found: Ledger | LivePacer, body: bodies.Change, who: str) -> bodies.Settings:
+    """Change an account's limit, reserve, period, time zone or rate, or a pacer's budget or horizon."""
     given = body.model_dump(exclude={"name", "account", "note"}, exclude_none=True)
-    found.change(body.account, given, who=who, note=body.note)
-    return _settings(found, body.account)
+    if isinstance(found, Ledger):
+        if body.account is None:
+            raise InputError("account", "is missing", "Name the account of the ledger")
+        found.change(body.account, given, who=who, note=body.note)
+        return _settings(found, body.account)
+    for name in given:
+        if name not in CHANGEABLE:
+            raise InputError(name, "of a pacer cannot be changed", f"Choose from {list(CHANGEABLE)}")
+    found.change(**given)
+    pacer: Any = found.pacer
+    return bodies.Settings(limit=pacer.budget, horizon=pacer.horizon, spent=found.spent, held=found.held)
 
 
 def _settings(found: Ledger, account: str) -> bodies.Settings:
@@ -240,7 +250,7 @@ CALLS = (
     Call("hold", bodies.HoldRequest, bodies.Held, (Ledger,), hold, _named_account),
     Call("settle-hold", bodies.SettleHold, bodies.Done, (Ledger,), settle_hold, _held_account),
     Call("release", bodies.Release, bodies.Done, (Ledger,), release, _held_account),
-    Call("set", bodies.Change, bodies.Settings, (Ledger,), change, is_admin=True),
+    Call("set", bodies.Change, bodies.Settings, (Ledger, LivePacer), change, is_admin=True),
     Call("reset", bodies.Reset, bodies.Settings, (Ledger,), reset, is_admin=True),
     Call("correct", bodies.Correct, bodies.Corrected, (Ledger,), correct, is_admin=True),
     Call("force-release", bodies.ForceRelease, bodies.Done, (Ledger,), force_release, is_admin=True),

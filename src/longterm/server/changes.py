@@ -12,7 +12,7 @@ import logging
 from typing import Any
 
 from longterm.errors import DatabaseError, InputError
-from longterm.money import Ledger
+from longterm.money import Ledger, LivePacer
 from longterm.storage import schema as sql
 from longterm.storage.contents import describe
 from longterm.storage.database import Database
@@ -64,6 +64,57 @@ class AppliedSettings(Stored[NoCopy]):
         self._replica.run(write)
 
 
+def differing(
+    place: str, wanted: dict[str, Any], before: dict[str, Any] | None, present: dict[str, Any]
+) -> dict[str, Any]:
+    """Return what the file has changed since it was last applied. Log what was changed in the database since.
+
+    Parameters
+    ----------
+    place : str
+        Its table in the file, for messages.
+    wanted : dict
+        What the file says.
+    before : dict, optional
+        What the file said when it was last applied; None if that is not known.
+    present : dict
+        What the database says.
+    """
+    changed = {}
+    for key, value in wanted.items():
+        if value == present[key]:
+            continue
+        if before is None or value != before.get(key):
+            changed[key] = value
+        else:
+            text = "%s.%s: %r in the database was set after %r in the file, and stays"
+            LOG.warning(text, place, key, present[key], value)
+    return changed
+
+
+def log_changes(place: str, changed: dict[str, Any], present: dict[str, Any]) -> None:
+    """Log what was applied, with old and new values."""
+    for key, value in changed.items():
+        LOG.warning("%s.%s: %r before, %r now", place, key, present[key], value)
+
+
+def apply_pacer(live: LivePacer, place: str, wanted: dict[str, Any], before: dict[str, Any] | None) -> None:
+    """Apply what has changed in the file about a pacer that exists.
+
+    Parameters
+    ----------
+    live : LivePacer
+        The pacer, opened with `follow`.
+    place, wanted, before
+        As for `differing`.
+    """
+    present = {key: getattr(live.pacer, key) for key in wanted}
+    changed = differing(place, wanted, before, present)
+    if changed:
+        live.change(**changed)
+        log_changes(place, changed, present)
+
+
 def apply_account(ledger: Ledger, place: str, name: str, wanted: dict[str, Any], before: dict[str, Any] | None) -> None:
     """Apply what has changed in the file about an account that exists.
 
@@ -86,23 +137,13 @@ def apply_account(ledger: Ledger, place: str, name: str, wanted: dict[str, Any],
         If the change cannot be made. The message names what can.
     """
     present = ledger.settings[name]._asdict()
-    changed = {}
-    for key, value in wanted.items():
-        if value == present[key]:
-            continue
-        if before is None or value != before.get(key):
-            changed[key] = value
-        else:
-            LOG.warning(
-                "%s.%s: %r in the database was set after %r in the file, and stays", place, key, present[key], value
-            )
+    changed = differing(place, wanted, before, present)
     if "parent" in changed:
         what = f"was {present['parent']!r}, is {changed['parent']!r}, and an account keeps its parent"
         raise InputError(f"{place}.parent", what, "Undo the change, or add an account with another name")
     if changed:
         ledger.change(name, changed, who=WHO)
-    for key, value in changed.items():
-        LOG.warning("%s.%s: %r before, %r now", place, key, present[key], value)
+        log_changes(place, changed, present)
 
 
 def warn_of_others(url: str, names: set[str], accounts: dict[str, set[str]]) -> None:

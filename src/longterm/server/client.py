@@ -136,8 +136,11 @@ class Client:
 
     # --- with a token that may administer ---------------------------------------------------------------------
 
-    def set(self, name: str, account: str, *, note: str = "", **changes: Any) -> dict[str, Any]:
-        """Change `limit`, `reserve`, `period`, `timezone` or `rate` of an account, and return its settings."""
+    def set(self, name: str, account: str | None = None, *, note: str = "", **changes: Any) -> dict[str, Any]:
+        """Change and return the settings of an account, or of a pacer.
+
+        `limit`, `reserve`, `period`, `timezone` or `rate` of an account; `budget` or `horizon` of a pacer.
+        """
         return self._call("set", name=name, account=account, note=note, **changes)
 
     def reset(self, name: str, account: str, spent: int = 0, *, note: str = "") -> dict[str, Any]:

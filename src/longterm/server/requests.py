@@ -145,14 +145,16 @@ class Release(Named):
 
 
 class Change(Named):
-    """New settings of an account. What is left out stays."""
+    """New settings of an account, or the budget and horizon of a pacer. What is left out stays."""
 
-    account: Text
+    account: Text | None = None
     limit: int | None = None
     reserve: int | None = None
     period: Literal["day", "week", "month", ""] | None = Field(default=None, description='"" is none.')
     timezone: Text | None = None
     rate: int | None = None
+    budget: float | None = None
+    horizon: int | None = None
     note: Note = ""
 
 
@@ -181,16 +183,17 @@ class ForceRelease(Named):
 
 
 class Settings(BaseModel):
-    """An account."""
+    """An account, or a pacer."""
 
-    limit: int
-    parent: str | None
-    period: str | None
-    timezone: str
-    rate: int
-    reserve: int | None
-    spent: int
-    held: int
+    limit: float | int
+    parent: str | None = None
+    period: str | None = None
+    timezone: str | None = None
+    rate: int | None = None
+    reserve: int | None = None
+    horizon: int | None = None
+    spent: float | int
+    held: float | int
 
 
 class Corrected(BaseModel):

@@ -53,8 +53,9 @@ from longterm.money import (
     SharedAccount,
     ThompsonSampling,
 )
+from longterm.money.pacing.live_pacer import CHANGEABLE
 from longterm.play import LiveLearner
-from longterm.server.changes import AppliedSettings, apply_account, warn_of_others
+from longterm.server.changes import AppliedSettings, apply_account, apply_pacer, warn_of_others
 from longterm.server.service import POSTGRES, ServedChooser, ServedRouter, Service
 from longterm.server.tokens import HASH, Caller, KnownToken
 from longterm.storage.pool import limit_connections
@@ -220,9 +221,18 @@ class PacerTable(Table):
     unit: str = ""
 
     def open(self, place: Place) -> LivePacer:
-        """Open the pacer."""
-        rule = chosen(f"{place.where}.rule", self.rule, PACERS)
-        return LivePacer.open(place.url, rule, account=_shared(self.account, place.where), **place.options)
+        """Open the pacer, and apply a changed budget or horizon."""
+        where = f"{place.where}.rule"
+        rule = chosen(where, self.rule, PACERS)
+        account = _shared(self.account, place.where)
+        live = LivePacer.open(place.url, rule, account=account, follow=True, **place.options)
+        if place.applied is not None:
+            at(where, apply_pacer, live, where, self.changeable(), place.applied.get(where))
+        return live
+
+    def changeable(self) -> dict[str, Any]:
+        """Return what may be changed while the pacer is used."""
+        return {name: self.rule[name] for name in CHANGEABLE if name in self.rule}
 
 
 class IntervalsTable(Table):
@@ -370,6 +380,7 @@ def open_service(table: Mapping[str, Any], folder: Path, *, apply: bool = True) 
             raise InputError("service", "has no object", remedy)
         if memory is not None:
             accounts = {name: one.accounts for name, one in tables.items() if isinstance(one, LedgerTable)}
+            memory.add({f"pacer.{k}.rule": t.changeable() for k, t in tables.items() if isinstance(t, PacerTable)})
             memory.add(
                 {
                     f"ledger.{name}.accounts.{account}": table.model_dump()

@@ -28,7 +28,7 @@ from longterm.storage.clock import SYSTEM, Clock
 from longterm.storage.database import ConflictError, Database, Durability
 from longterm.storage.one_thread import OneThread
 from longterm.storage.schema import Statement
-from longterm.storage.specification import difference, specification
+from longterm.storage.specification import changed_values, difference, specification
 
 EPOCH_BITS = 48
 LONGEST_NAME = 200
@@ -125,6 +125,13 @@ class Replica(Generic[C]):
         self.epoch = draw_epoch()
         """A random number of this process's rounds: after a backup was restored, lost rounds stay unknown."""
         self._definition = specification(definition)
+        self.changeable: dict[str, Callable[[Any], dict[str, Any]]] = {}
+        """Arguments that may be changed in the database, each with a function that adopts its new value.
+
+        It returns the arguments of the constructor after the change.
+        """
+        self.follows = False
+        """True once the object is open: what other processes change is adopted."""
         self._may_fork = may_fork
         self._is_forked = False
         self._is_stale = False
@@ -146,6 +153,7 @@ class Replica(Generic[C]):
             database.write([(sql.INSERT_OBJECT, given)], 0)
             self.database, self.name = database, name
             self._read(database)
+            self.follows = True
         except BaseException:
             database.close()
             raise
@@ -294,7 +302,10 @@ class Replica(Generic[C]):
             remedy = "Give this object another name"
             raise DatabaseError(database.path, "foreign", f"{self.name!r} is a {kind!r:.40}", remedy)
         try:
-            differs = difference(json.loads(stored), self._definition, "")
+            found = json.loads(stored)
+            if self.follows:
+                self._adopt(changed_values(found, self._definition, self.changeable) or {})
+            differs = difference(found, self._definition, "")
             if differs is None:
                 if type(version) is not int or type(asked) is not int or not isinstance(state, bytes):
                     raise ValueError("a column has the wrong type")
@@ -306,6 +317,40 @@ class Replica(Generic[C]):
             remedy = "Open it with the arguments that it was created with, or under another name"
             what = f"{self.name!r} was created with other arguments: {differs}"
             raise DatabaseError(database.path, "another definition", what, remedy)
+
+    def _adopt(self, values: dict[str, Any]) -> None:
+        """Take over arguments that another process has changed."""
+        for place, value in values.items():
+            self._definition = specification(self.changeable[place](value))
+
+    def redefine(self, changes: dict[str, Any], check: Callable[[], None]) -> None:
+        """Change arguments of the object, here and in all processes that use it.
+
+        Parameters
+        ----------
+        changes : dict of str to object
+            New values by their places, all of them in `changeable`.
+        check : callable
+            Raises an InputError if the present state forbids them.
+        """
+        with self.guard.wait():
+            self.guard.owner = threading.get_ident()
+            try:
+                self._repair()
+                database = self.database
+                if database is None:
+                    check()
+                    self._adopt(changes)
+                    return
+                self._is_stale = True
+                with database.locked(self.name):
+                    self._read_object(database)
+                    check()
+                    self._adopt(changes)
+                    given = json.dumps(self._definition), self.now(), self.name
+                    database.write_locked([(sql.REDEFINE_OBJECT, given)], 1)
+            finally:
+                self.guard.owner = 0
 
     def hold_for_fork(self) -> bool:
         """Wait for calls in other threads and close the connection. Return whether the lock was acquired."""

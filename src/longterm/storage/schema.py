@@ -161,6 +161,7 @@ _NAMED = {
 """The column of each table that has the name of an object."""
 RENAME_OBJECT = [f"UPDATE {table} SET {column} = ? WHERE {column} = ?" for table, column in _NAMED.items()]
 RENAME_HOLDS = "UPDATE longterm_holds SET key = ? || substr(key, ?) WHERE substr(key, 1, ?) = ?"
+REDEFINE_OBJECT = "UPDATE longterm_objects SET specification = ?, version = version + 1, changed = ? WHERE name = ?"
 LOCK_OBJECT = "SELECT version FROM longterm_objects WHERE name = ? FOR UPDATE"
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import partial
@@ -113,6 +113,27 @@ def difference(stored: Any, given: Any, place: str = "learner") -> str | None:
     """
     found = sorted(_differences(stored, given, place), key=lambda pair: pair[0].count("."))
     return "; ".join(f"{name} {values}" for name, values in found[:MOST_DIFFERENCES]) or None
+
+
+def changed_values(stored: Any, given: Any, changeable: Collection[str]) -> dict[str, Any] | None:
+    """Return the stored values of the arguments that differ, or None if one of them may not be changed.
+
+    Parameters
+    ----------
+    stored, given : JSON
+        Specifications of one object.
+    changeable : collection of str
+        The places of arguments that may be changed, such as "pacer.budget".
+    """
+    found = {}
+    for place, _ in _differences(stored, given, ""):
+        if place not in changeable:
+            return None
+        value = stored
+        for part in place.split("."):
+            value = value[part]
+        found[place] = value
+    return found
 
 
 def _differences(stored: Any, given: Any, place: str) -> Iterator[tuple[str, str]]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from os import PathLike
 from typing import Any, Self
 
@@ -22,6 +23,9 @@ from longterm.storage.packing import StatePacker, raw_bytes, require_sound, rest
 from longterm.storage.replica import Metrics, Replica, Stored
 from longterm.storage.rounds import DONE, SKIPPED, NoChange, OpenRound, RoundChange, RoundsCopy, Window
 from longterm.storage.tokens import Token, require_key
+
+CHANGEABLE = ("budget", "horizon")
+"""What may be changed of a pacer while it is used."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,7 @@ class PacerCopy(RoundsCopy[Any, tuple[float, float]]):
 
     def __init__(self, pacer: Pacer[Any], window: Window) -> None:
         super().__init__(pacer.init(), window)
-        self._pacer, self._start = pacer, self.state
+        self.pacer, self._start = pacer, self.state
         if any(np.ndim(leaf) for leaf in state_leaves(self.state.spent).values()):
             raise InputError("pacer", "is a batch", "Give a pacer of one campaign, or open one for each")
         self._packer = StatePacker(self.state, {}, {})
@@ -75,7 +79,7 @@ class PacerCopy(RoundsCopy[Any, tuple[float, float]]):
         _, arrays = unpack_checked(data)
         state = restored_state(self._start, arrays)
         require_sound(self._start, state)
-        price = np.asarray(self._pacer.price(state))
+        price = np.asarray(self.pacer.price(state))
         if not (np.all(np.isfinite(price)) and np.all(price >= 0) and np.all(state.spent.value >= 0)):
             raise ValueError("a price or the money spent is below 0 or not finite")
         return state
@@ -91,7 +95,7 @@ class PacerCopy(RoundsCopy[Any, tuple[float, float]]):
 
     def require_rounds(self, state: Any, rounds: dict[int, OpenRound[tuple[float, float]]], asked: int) -> None:
         held = math.fsum(found.content[0] for found in rounds.values())
-        if held > float(self._pacer.budget) * (1 + 1e-9):
+        if held > float(self.pacer.budget) * (1 + 1e-9):
             raise ValueError("open bids are above the budget")
 
 
@@ -148,6 +152,8 @@ class LivePacer(Stored[PacerCopy]):
         copy = PacerCopy(pacer, Window.of(max_in_flight, expire_after, max_age, remember))
         self._replica = Replica(copy, {"pacer": pacer}, may_fork=False, clock=clock)
         self._replica.expire = self._expiring
+        for name in CHANGEABLE:
+            self._replica.changeable[f"pacer.{name}"] = partial(self._adopt, name)
 
     @classmethod
     def open(
@@ -162,6 +168,7 @@ class LivePacer(Stored[PacerCopy]):
         expire_after: int | None = None,
         max_age: float | None = None,
         remember: float = DAY,
+        follow: bool = False,
         clock: Clock = SYSTEM,
     ) -> Self:
         """Return the pacer with this name in a database, or create it there.
@@ -181,6 +188,9 @@ class LivePacer(Stored[PacerCopy]):
             in the same transaction. Objects that name one account share its limit.
         max_in_flight, expire_after, max_age, remember, clock
             As for a new pacer; give the same in every process.
+        follow : bool
+            Use the budget and the horizon of the database where they were changed, in place of the rule's. With False
+            another budget is an error. What `change` changes later is followed in any case.
 
         Raises
         ------
@@ -196,6 +206,7 @@ class LivePacer(Stored[PacerCopy]):
             remember=remember,
             clock=clock,
         )
+        live._replica.follows = follow
         live._replica.attach(url, name, durability)
         database = live._replica.database
         if account is not None and database is not None:
@@ -299,6 +310,38 @@ class LivePacer(Stored[PacerCopy]):
         """Settle a bid in the account."""
         if self._spending is not None:
             self._spending.settle(str(Token(number, None, epoch)), paid)
+
+    def change(self, *, budget: float | None = None, horizon: int | None = None) -> None:
+        """Change the budget or the horizon, here and in all processes that use this pacer.
+
+        What was spent counts. The price goes on from where it is, and moves towards the new plan.
+
+        Parameters
+        ----------
+        budget : float, optional
+            The new budget for the whole campaign.
+        horizon : int, optional
+            The new number of requests.
+
+        Raises
+        ------
+        InputError
+            If a value cannot be used, or the budget is below the open bids.
+        """
+        given = {"budget": budget, "horizon": horizon}
+        changes = {f"pacer.{name}": value for name, value in given.items() if value is not None}
+
+        def check() -> None:
+            held = self._replica.copy.held
+            if budget is not None and not budget >= held:
+                raise InputError("budget", f"{budget} is below the open bids, {held}", "Settle or skip them first")
+
+        self._replica.redefine(changes, check)
+
+    def _adopt(self, name: str, value: Any) -> dict[str, Any]:
+        rule: Any = self.pacer  # every pacer is a dataclass
+        self.pacer = self._replica.copy.pacer = replace(rule, **{name: value})
+        return {"pacer": self.pacer}
 
     @property
     def state(self) -> Any:
