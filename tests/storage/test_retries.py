@@ -9,18 +9,20 @@ from clocks import ManualClock
 from live_plan import learner, start
 from longterm import LiveLearner
 from longterm.calibration import LiveIntervals
-from longterm.errors import ExpiredTokenError, InputError, TokenError, WindowFullError
+from longterm.errors import BrokenBoundWarning, ExpiredTokenError, InputError, TokenError, WindowFullError
 from longterm.money import (
     Budget,
     Chooser,
     DualMirrorDescent,
     EntropicDual,
     HedgeDual,
+    Ledger,
     LinearUCB,
     LivePacer,
     PrimalDual,
     ReturnOnSpend,
     Router,
+    SharedAccount,
     ThompsonSampling,
 )
 from longterm.storage.database import Database
@@ -254,3 +256,101 @@ def test_amounts_of_any_kind_of_number(number):
     live = LivePacer(pacer())
     live.settle(live.bid(number), number)
     assert live.spent == 1.0
+
+
+# --- corrections --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_a_mistaken_cost_is_corrected_once(tmp_path, stored):
+    made = chooser(tmp_path) if stored else Chooser(rule())
+    choice, skipped = made.act([1.0], costs=COSTS), made.act([1.0], costs=COSTS)
+    with pytest.raises(TokenError, match="open"):
+        made.correct(choice, 0.1)
+    made.settle(choice, reward=1.0, cost=0.1)
+    with pytest.raises(InputError, match="force"):
+        made.correct(choice, 1000.0)
+    for _ in range(2):
+        made.correct(choice, 0.25, correction="c1")
+    assert made.spent == pytest.approx(0.25)
+    for change in (lambda: made.correct(choice, 0.3, correction="c1"), lambda: made.act([1.0], costs=COSTS, key="c1")):
+        with pytest.raises(InputError):
+            change()
+    made.correct(str(choice), 0.05, correction="c2")
+    made.correct(choice, 0.25, correction="c1")  # a late repetition
+    made.skip(skipped)
+    made.correct(skipped, 0.0)
+    assert made.spent == made.committed == pytest.approx(0.05)
+    with pytest.raises(TokenError):
+        made.settle(choice, reward=1.0, cost=0.1)
+    made.close()
+    if stored:
+        with chooser(tmp_path) as again:
+            again.correct(choice, 0.1)
+            assert again.spent == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_a_mistaken_payment_is_corrected_once(tmp_path, stored):
+    with bids(tmp_path, stored) as live:
+        bid, lost = live.bid(1.0), live.bid(1.0)
+        with pytest.raises(InputError, match="force"):
+            live.settle(bid, 101 * bid.amount)
+        live.settle(bid, 0.5)
+        live.skip(lost)
+        for _ in range(2):
+            live.correct(bid, 0.2, correction="c")
+        with pytest.raises(InputError, match="another one"):
+            live.correct(lost, 0.2, correction="c")
+        live.correct(lost, 0.3)
+        assert live.spent == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("kind", ["chooser", "pacer"])
+def test_a_correction_counts_in_the_account_and_its_parents(tmp_path, kind):
+    url = tmp_path / "s.db"
+    with Ledger.open(url) as ledger:
+        ledger.add_account("all", 10_000)
+        ledger.add_account("team", 5000, parent="all")
+        account = SharedAccount("team", units=1000.0)
+        if kind == "chooser":
+            made = Chooser.open(url, rule(), account=account)
+            token = made.act([1.0], costs=COSTS)
+            made.settle(token, reward=1.0, cost=0.1)
+        else:
+            made = LivePacer.open(url, pacer(), account=account)
+            token = made.bid(1.0)
+            made.settle(token, 0.1)
+        for _ in range(2):
+            made.correct(token, 0.02, correction="c")
+        assert ledger.balance("team").spent == ledger.balance("all").spent == 20
+        made.close()
+
+
+def test_an_absurd_cost_needs_force():
+    made = Chooser(rule())
+    choice = made.act([1.0], costs=COSTS)
+    with pytest.raises(InputError, match="force"):
+        made.settle(choice, reward=1.0, cost=1e6)
+    assert made.spent == 0.0
+    with pytest.warns(BrokenBoundWarning):
+        made.settle(choice, reward=1.0, cost=1e6, force=True)
+    made.correct(choice, 0.1)
+    assert made.spent == pytest.approx(0.1)
+    made.act([1.0], costs=COSTS)
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_a_refused_call_forgets_no_key(tmp_path, stored):
+    clock = ManualClock()
+    options = {"max_in_flight": 1, "remember": 60.0, "clock": clock}
+    live = bids(tmp_path, stored, **options)
+    first = live.bid(0.1, key="a")
+    live.skip(first)
+    live.bid(0.1)
+    clock.advance(61.0)
+    with pytest.raises(WindowFullError):
+        live.bid(0.1, key="a")
+    clock.step(-10.0)
+    assert live.bid(0.1, key="a") == first
+    live.close()

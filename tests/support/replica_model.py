@@ -156,8 +156,8 @@ def chooser_kind(name: str, holds: Any = "worst") -> Kind:
         return Chooser.open(url, RULES[name](), durability="relaxed", holds=holds, **options)
 
     def call(_: Any, dice: random.Random) -> tuple[Any, ...]:
-        names = ["act", "settle", "skip", "teach", "add", "remove"]
-        kind = dice.choices(names, [5, 5, 1, 0.3, 0.15, 0.15])[0]
+        names = ["act", "settle", "skip", "correct", "teach", "add", "remove"]
+        kind = dice.choices(names, [5, 5, 1, 1, 0.3, 0.15, 0.15])[0]
         part = dice.choice(["both", "reward", "cost", "reward, cost follows", "all"])
         return kind, key_of(dice), recent(dice), dice.random() < 0.5, dice.random(), part, dice.choice(["", "a", "b"])
 
@@ -180,6 +180,8 @@ def chooser_kind(name: str, holds: Any = "worst") -> Kind:
         choice = str(choice) if as_text else choice
         if kind == "skip":
             return made.skip(choice), None
+        if kind == "correct":
+            return made.correct(choice, 0.1 * number, correction=key and f"correction {place % 3}"), None
         if part == "all":
             return made.settle(choice, rewards=rewards, costs=costs), None
         reward = None if part == "cost" else number
@@ -237,7 +239,7 @@ def pacer_kind(name: str) -> Kind:
 
 
 def call_pacer(_: Any, dice: random.Random) -> tuple[Any, ...]:
-    name = dice.choices(["bid", "settle", "skip"], [5, 4, 1])[0]
+    name = dice.choices(["bid", "settle", "skip", "correct"], [5, 4, 1, 1])[0]
     return name, key_of(dice), recent(dice), dice.random() < 0.5, dice.random(), dice.random() < 0.6
 
 
@@ -249,6 +251,8 @@ def do_pacer(live: LivePacer, call: tuple[Any, ...], tokens: Tokens) -> Any:
     bid = pick(tokens, place)
     paid = 0.5 * number * bid.amount if won and not isinstance(bid, str) else 0.0
     bid = str(bid) if as_text else bid
+    if name == "correct":
+        return live.correct(bid, 0.1 * number, correction=key and f"correction {place % 3}"), None
     return (live.skip(bid) if name == "skip" else live.settle(bid, paid, price=number, won=won)), None
 
 

@@ -18,7 +18,14 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from longterm._base import validate
-from longterm.errors import AlreadyToldError, SkippedTokenError, TokenError, UnknownTokenError, WindowFullError
+from longterm.errors import (
+    AlreadyToldError,
+    InputError,
+    SkippedTokenError,
+    TokenError,
+    UnknownTokenError,
+    WindowFullError,
+)
 from longterm.storage import schema as sql
 from longterm.storage.clock import DAY
 from longterm.storage.database import Database, RoundRow
@@ -26,8 +33,8 @@ from longterm.storage.packing import LARGEST_COUNT
 from longterm.storage.schema import OPEN, Statement
 from longterm.storage.tokens import Token
 
-DONE, SKIPPED, EXPIRED = 1, 2, 3
-"""The status of a closed round."""
+DONE, SKIPPED, EXPIRED, CORRECTED = 1, 2, 3, 4
+"""The status of a closed round. A corrected one was closed before."""
 SPARED = 1024
 """Rows that were changed in this many last versions are not deleted. A replica further behind reads all open rounds."""
 PRUNE_EVERY = 64
@@ -74,20 +81,23 @@ class RoundChange(NamedTuple, Generic[S, T]):
             else:
                 written.append((sql.UPDATE_OBJECT, given))
         content, epoch, opened = self.round
+        data = b"" if not number else copy.encode_round(content) if self.status == OPEN else copy.record(content)
         if number > copy.asked:
-            data = copy.encode_round(content) if self.status == OPEN else b""
             given = name, number, self.status, epoch, opened, after, data
             if written:
                 written.append((sql.INSERT_ROUND, given))
             else:
                 written.append((sql.OPEN_ROUND, (*given[1:], name, before)))
-            if self.key is not None:
-                answer = name, self.key, number, self.status, epoch, opened, copy.encode_round(content)
-                written.append((sql.INSERT_KEY, answer))
         elif number:
-            data = copy.encode_round(content) if self.status == OPEN else b""
             written.append((sql.UPDATE_ROUND, (self.status, after, data, name, number)))
-        written += sql.close_rounds(name, copy.expired_status, after, self.expired)
+        if self.key is not None:
+            if copy.forgotten[0] == self.key:
+                written.append((sql.DELETE_KEY, (name, *copy.forgotten)))
+            answer = data if self.status == CORRECTED else copy.encode_round(content)
+            written.append((sql.INSERT_KEY, (name, self.key, number, self.status, epoch, opened, answer)))
+        for old in self.expired:
+            data = copy.record(copy.open[old].content)
+            written.append((sql.UPDATE_ROUND, (copy.expired_status, after, data, name, old)))
         if after // PRUNE_EVERY != before // PRUNE_EVERY:
             written.append((sql.DELETE_ROUNDS, (name, copy.asked - copy.closed_kept, after - SPARED)))
             written.append((sql.DELETE_KEYS, (name, now - copy.remember - SET_BACK)))
@@ -99,13 +109,13 @@ class RoundChange(NamedTuple, Generic[S, T]):
         number, history = self.number, copy.history
         for old in self.expired:
             if history is not None and old in copy.open:
-                history[old] = copy.open[old].epoch, copy.expired_status
+                history[old] = copy.open[old].epoch, copy.expired_status, copy.record(copy.open[old].content)
             copy.open.pop(old, None)
         if number and self.status == OPEN:
             copy.note_open(number, self.round)
         elif number:
             if history is not None:
-                history[number] = self.round.epoch, self.status
+                history[number] = self.round.epoch, self.status, copy.record(self.round.content)
             copy.open.pop(number, None)
         copy.state, copy.version = self.state, self.version
         copy.asked = max(copy.asked, number)
@@ -196,8 +206,10 @@ class RoundsCopy(ABC, Generic[S, T]):
         """A heap of the times and numbers of open rounds, and of some closed ones, if there is a `max_age`."""
         self.database: Database | None = None
         self.name = ""
-        self.history: dict[int, tuple[int, int]] | None = {}
-        """Epoch and status of closed rounds; None with a database."""
+        self.history: dict[int, tuple[int, int, bytes]] | None = {}
+        """Epoch, status and record of closed rounds; None with a database."""
+        self.forgotten: tuple[str, int] = "", 0
+        """A key that was looked up and is forgotten, and its round. The change that uses the key again deletes it."""
         self.keys: dict[str, tuple[int, OpenRound[T]]] = {}
         """Rounds by key, without a database."""
 
@@ -218,6 +230,10 @@ class RoundsCopy(ABC, Generic[S, T]):
     @abstractmethod
     def decode_round(self, row: RoundRow) -> T:
         """Return an open round from its row. Raise as `decode_state` does."""
+
+    def record(self, content: T) -> bytes:
+        """Return what is kept of a closed round, for corrections. That of a corrected round is its content."""
+        return b""
 
     def require_rounds(self, state: S, rounds: dict[int, OpenRound[T]], asked: int) -> None:
         """Raise a ValueError unless these can be all open rounds in this state."""
@@ -313,8 +329,15 @@ class RoundsCopy(ABC, Generic[S, T]):
         """Return whether the key of a round is not remembered any more."""
         return found.opened < now - self.remember and number not in self.open
 
-    def repeated(self, key: str | None, now: float) -> NoChange[T] | None:
+    def repeated(self, key: str | None, now: float, *, is_correction: bool = False) -> NoChange[T] | None:
         """Return the round that was opened with this key, if there is one and it is still remembered."""
+        found = self._known(key, now)
+        if found is not None and isinstance(found.round.content, bytes) != is_correction:
+            what = f"{key!r} names a {'request' if is_correction else 'correction'}"
+            raise InputError("key", what, "Use a key for one thing")
+        return found
+
+    def _known(self, key: str | None, now: float) -> NoChange[T] | None:
         if key is None:
             return None
         if self.database is None:
@@ -330,7 +353,7 @@ class RoundsCopy(ABC, Generic[S, T]):
         rows = self.database.rounds(sql.READ_ROUND, self.name, found.number)
         if rows and rows[0].status == OPEN:
             return found
-        self.database.write([(sql.DELETE_KEY, (self.name, key, found.number))], 0)
+        self.forgotten = key, found.number
         return None
 
     def find(self, given: Any, now: float) -> tuple[int, OpenRound[T]]:
@@ -338,18 +361,39 @@ class RoundsCopy(ABC, Generic[S, T]):
 
         Tokens are whatever has a number and an epoch.
         """
-        token = Token.parse(given) if isinstance(given, str) else getattr(given, "token", given)
-        number: Any = getattr(token, "number", None)
-        epoch: Any = getattr(token, "epoch", None)
-        if not (_is_whole(number) and _is_whole(epoch)):
-            raise self._no_token(given)
-        number, epoch = int(number), int(epoch)
+        number, epoch = self._token(given)
         found = self.open.get(number)
         if found is None or found.epoch != epoch:
             raise self.refusal(number, self._status(number, epoch))
         if self.max_age is not None and found.opened < now - self.max_age:
             raise self.refusal(number, self.expired_status)
         return number, found
+
+    def closed(self, given: Any) -> tuple[int, int, bytes]:
+        """Return the number, epoch and record of a closed round. Raise a TokenError if it is open or not known."""
+        number, epoch = self._token(given)
+        status, known, record = EXPIRED, epoch, b""
+        if number in self.open:
+            status, known = OPEN, self.open[number].epoch
+        elif self.database is None:
+            known, status, record = (self.history or {}).get(number, (epoch, EXPIRED, b""))
+        else:
+            for row in self.database.rounds(sql.READ_ROUND, self.name, number):
+                status, known, record = row.status, row.epoch, row.content
+        if status == OPEN and known == epoch:  # another process may have opened it
+            raise UnknownTokenError(number, "it is open", "Settle or skip it, and correct only what was settled")
+        if known != epoch or not record or number <= self.asked - self.closed_kept:
+            raise self.refusal(number, None if known != epoch else EXPIRED)
+        return number, epoch, record
+
+    def _token(self, given: Any) -> tuple[int, int]:
+        """Return the number and the epoch of a token, its text, or an object with a token."""
+        token = Token.parse(given) if isinstance(given, str) else getattr(given, "token", given)
+        number: Any = getattr(token, "number", None)
+        epoch: Any = getattr(token, "epoch", None)
+        if not (_is_whole(number) and _is_whole(epoch)):
+            raise self._no_token(given)
+        return int(number), int(epoch)
 
     def _no_token(self, given: Any) -> UnknownTokenError:
         if _is_whole(given):
@@ -364,7 +408,7 @@ class RoundsCopy(ABC, Generic[S, T]):
         if number <= self.asked - self.closed_kept:
             return EXPIRED
         if self.database is None:
-            known, status = (self.history or {}).get(number, (epoch, EXPIRED))
+            known, status, _ = (self.history or {}).get(number, (epoch, EXPIRED, b""))
             return status if known == epoch else None
         rows = self.database.rounds(sql.READ_ROUND, self.name, number)
         if not rows:
@@ -373,7 +417,7 @@ class RoundsCopy(ABC, Generic[S, T]):
 
     def refusal(self, number: int, status: int | None) -> TokenError:
         """Return the error for a round with this status; None if it was never opened here, in this epoch."""
-        if status == DONE:
+        if status in (DONE, CORRECTED):
             return AlreadyToldError(number, "its outcome was taken already", "Nothing is to be done: it counts once")
         if status == SKIPPED:
             return SkippedTokenError(number, "it was skipped", "Skip only rounds whose outcome will not come")
@@ -420,7 +464,8 @@ class RoundsCopy(ABC, Generic[S, T]):
         self.asked, self.version, self.history = asked, version, None  # an old version refuses every write
 
     def _round(self, row: RoundRow) -> OpenRound[T]:
-        return OpenRound(self.decode_round(row), row.epoch, row.opened)
+        content: Any = row.content if row.status == CORRECTED else self.decode_round(row)
+        return OpenRound(content, row.epoch, row.opened)
 
 
 def _is_whole(value: Any) -> bool:

@@ -163,16 +163,3 @@ RENAME_OBJECT = [f"UPDATE {table} SET {column} = ? WHERE {column} = ?" for table
 RENAME_HOLDS = "UPDATE longterm_holds SET key = ? || substr(key, ?) WHERE substr(key, 1, ?) = ?"
 REDEFINE_OBJECT = "UPDATE longterm_objects SET specification = ?, version = version + 1, changed = ? WHERE name = ?"
 LOCK_OBJECT = "SELECT version FROM longterm_objects WHERE name = ? FOR UPDATE"
-
-
-def close_rounds(name: str, status: int, version: int, numbers: Sequence[int]) -> list[Statement]:
-    """Return the statements that close these rounds."""
-    written: list[Statement] = []
-    for start in range(0, len(numbers), 500):
-        some = numbers[start : start + 500]
-        places = ", ".join("?" * len(some))
-        sql = (
-            f"UPDATE longterm_rounds SET status = ?, changed = ?, content = ? WHERE object = ? AND number IN ({places})"
-        )
-        written.append((sql, (status, version, b"", name, *some)))
-    return written

@@ -42,6 +42,7 @@ from longterm.money.choosing.chooser_copy import MOST_ACTIONS, Change, ChooserCo
 from longterm.money.choosing.primal_dual import PrimalDual, RuleState
 from longterm.money.choosing.primals import ActionOutcomes, OpenChoice
 from longterm.money.holds import ExcessHold
+from longterm.money.ledger.accounts import ABSURD
 from longterm.money.ledger.ledger import require_holds
 from longterm.money.ledger.spending import SharedAccount, Spending
 from longterm.storage.clock import DAY, SYSTEM, Clock
@@ -331,6 +332,7 @@ class Chooser(Stored[ChooserCopy]):
         rewards: ArrayLike | None = None,
         costs: ArrayLike | None = None,
         cost_follows: bool = False,
+        force: bool = False,
     ) -> None:
         """Report the outcome of a choice. Each part counts once. If this raises, nothing has changed.
 
@@ -347,8 +349,10 @@ class Chooser(Stored[ChooserCopy]):
             Of all actions, if they are known (full feedback). Costs are as announced if they are left out.
         cost_follows : bool
             The cost will be reported by a later call, so that a reward alone does not settle the announced one.
+        force : bool
+            Accept a cost above 100 times its bound.
         """
-        self._replica.transact(self._settling, choice, reward, cost, rewards, costs, cost_follows)
+        self._replica.transact(self._settling, choice, reward, cost, rewards, costs, cost_follows, force)
 
     def _settling(
         self,
@@ -358,6 +362,7 @@ class Chooser(Stored[ChooserCopy]):
         rewards: ArrayLike | None,
         costs: ArrayLike | None,
         cost_follows: bool,
+        force: bool,
     ) -> Change:
         opened, rule = self._find(choice), self.rule
         number, has_reward = opened.round, reward is not None or rewards is not None
@@ -371,10 +376,67 @@ class Chooser(Stored[ChooserCopy]):
         paid = require_paid(rule, opened, cost, costs, with_reward=has_reward and not cost_follows)
         outcomes = require_outcomes(rule, opened, reward, rewards, costs)
         paid = paid if opened.paid is None else None
+        if paid is not None and not force:
+            self._require_plausible(number, paid, opened.bound)
         if paid is not None and self._replica.copy.holds is None:
             self._warn_of_excess(opened, paid)
         self._pay(self._spending, opened, paid)
         return self._replica.copy.settle(number, paid, outcomes)
+
+    def _require_plausible(self, number: int, paid: FloatArray, bound: FloatArray) -> None:
+        """Raise an InputError if a cost is absurd beside its bound, or beside the budget's largest without a bound."""
+        budgets = self.rule.budget_set
+        is_bound = (bound > 0) & (self._replica.copy.holds is None)
+        largest = ABSURD * np.where(is_bound, bound, budgets.largest)
+        for i in np.flatnonzero(budgets.is_cap).tolist():
+            most = float(largest[i])
+            if paid[i] > most:
+                what = f"{paid[i]:g} is above {most:g}, {ABSURD} times the largest cost expected"
+                raise InputError("cost", what, "Check it, and give force=True if it is right", round=number)
+
+    def correct(
+        self, choice: Choice | str, cost: ArrayLike, *, correction: str | None = None, force: bool = False
+    ) -> None:
+        """Replace the cost of a choice that was settled, skipped or has expired. Both costs stay in the record.
+
+        The money spent changes, here and in the account, and prices and beliefs stay as they are. The last 100,000
+        choices can be corrected.
+
+        Parameters
+        ----------
+        choice : Choice or str
+            The choice, or its text.
+        cost : float or array, shape (m,)
+            The right cost of the action played.
+        correction : str, optional
+            The key of the correction: a repeated call with it has no effect.
+        force : bool
+            Accept a cost above 100 times the budget's `largest`.
+        """
+        self._replica.transact(self._correcting, choice, cost, require_key(correction), force)
+
+    def _correcting(
+        self, choice: Choice | str, cost: ArrayLike, correction: str | None, force: bool
+    ) -> Change | NoChange[OpenChoice]:
+        copy, now, m = self._replica.copy, self._replica.now(), self.rule.setting.resources
+        known = copy.repeated(correction, now, is_correction=True)
+        number, epoch, record = copy.closed(choice)
+        paid = require_numbers("cost", cost, number).reshape(-1)
+        if paid.shape != (m,) or min(paid.tolist()) < 0:
+            raise InputError("cost", f"is {cost!r:.60}", f"Give {m} number(s) of at least 0", round=number)
+        if not force:
+            self._require_plausible(number, paid, np.zeros(m))
+        change = copy.correct(number, epoch, record, paid, correction, now)
+        if known is None:
+            if self._spending is not None:
+                key = str(Token(number, None, epoch))
+                self._spending.correct(key, float(paid[copy.cap]), correction)
+            return change
+        content: Any = known.round.content
+        after: Any = change.round.content
+        if known.number != number or content[-8 * m :] != after[-8 * m :]:
+            raise InputError("correction", f"{correction!r} has made another one", "Use the key of a correction once")
+        return known
 
     def skip(self, choice: Choice | str) -> None:
         """Give up a choice. An open cost counts as the money held back for it, and no reward is learned."""

@@ -27,13 +27,14 @@ from longterm.storage.packing import (
     LARGEST_COUNT,
     StatePacker,
     pack,
+    raw_bytes,
     require_sound,
     restored_state,
     state_arrays,
     unpack,
     unpack_checked,
 )
-from longterm.storage.rounds import DONE, SKIPPED, OpenRound, RoundChange, RoundsCopy, Window
+from longterm.storage.rounds import CORRECTED, DONE, SKIPPED, OpenRound, RoundChange, RoundsCopy, Window
 from longterm.storage.schema import Statement
 
 REFUSED = 3
@@ -102,7 +103,7 @@ class ChooserCopy(RoundsCopy[ChooserState, OpenChoice]):
     kind = "chooser"
     remedy = "Give what act() returned, or its text"
     expired_status = SKIPPED
-    closed_kept = 1000
+    closed_kept = 100_000
 
     def __init__(
         self,
@@ -211,6 +212,25 @@ class ChooserCopy(RoundsCopy[ChooserState, OpenChoice]):
         _, epoch, opened = self.open[number]
         new = ChooserState(state, generator, counts, holds, names)
         return self.changing(new, number, OpenRound(choice, epoch, opened), DONE if is_settled else sql.OPEN)
+
+    def correct(self, number: int, epoch: int, record: bytes, paid: FloatArray, key: str | None, now: float) -> Change:
+        """Return the change of replacing the cost of a closed choice. The record keeps all its costs."""
+        base, before = costs_in(record, self.rule.setting.resources)
+        after = np.maximum(paid - base, 0.0)
+        state = self.state._replace(rule=self.rule.correct(self.state.rule, after - before))
+        content: Any = record + raw_bytes(after)
+        return self.changing(state, number, OpenRound(content, epoch, now), CORRECTED, key)
+
+    def record(self, content: Any) -> bytes:
+        if isinstance(content, bytes):
+            return content
+        if content is None or content.action < 0:
+            return b""
+        is_above = self.rule.budget_set.above_cheapest
+        base = np.where(is_above, content.base, 0.0)
+        if content.counted is not None:  # the cheapest action counts 0, whatever it costs
+            base = np.where(is_above & (content.counted[content.action] == 0), np.inf, base)
+        return raw_bytes(np.concatenate([base, _paid(content)]))
 
     def held(self, most: FloatArray, group: str) -> FloatArray:
         """Return the money to hold back for each action, shape (K, m), for largest costs of that shape."""
@@ -375,6 +395,17 @@ class ChooserCopy(RoundsCopy[ChooserState, OpenChoice]):
             error = np.abs(rule.committed.value - expected)
             largest = np.maximum(np.abs(expected), budgets.limit(max(asked, 1)))
         _require(bool((error <= ROUNDING * largest).all()), "the ledgers do not add up")
+
+
+def costs_in(record: bytes, resources: int) -> tuple[FloatArray, FloatArray]:
+    """Return what a closed choice does not count of its cost, and the last cost counted, from its record."""
+    costs = np.frombuffer(record, "<f8").reshape(-1, resources)
+    return costs[0], costs[-1]
+
+
+def _paid(choice: OpenChoice) -> FloatArray:
+    """Return what a closed choice has cost: its bound if nothing was reported."""
+    return choice.bound if choice.paid is None else choice.paid
 
 
 def _group_name(action: int, group: str) -> str:

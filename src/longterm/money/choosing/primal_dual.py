@@ -309,6 +309,11 @@ class PrimalDual:
             state.forfeited,
         )
 
+    def correct(self, state: RuleState, difference: FloatArray) -> RuleState:
+        """Return the state after the cost (m,) of a closed choice has changed. Prices and beliefs stay."""
+        capped = np.where(self.budget_set.is_cap, difference, 0.0)
+        return state._replace(committed=state.committed.add(capped), spent=state.spent.add(difference))
+
     def learn(self, state: RuleState, opened: OpenChoice, outcomes: ActionOutcomes) -> RuleState:
         """Return the state after outcomes with costs as the budgets count: the primal learns."""
         costs = self.budget_set.sign * outcomes.costs / self.setting.unit

@@ -72,6 +72,11 @@ class Spending(ABC):
     def settle(self, key: str, paid: float) -> None:
         """Replace a hold by the cost."""
 
+    def correct(self, key: str, paid: float, correction: str | None) -> None:
+        """Replace the cost of a request that was settled. Raise an InputError for a leased account."""
+        what = "is leased, and its ledger knows no single requests"
+        raise InputError("account", what, "Correct the hold of the lease with Ledger.correct")
+
 
 class SharedAccount(Spending):
     """An account of a ledger in the same database, for `Chooser.open` and `LivePacer.open`. Several may share it.
@@ -135,6 +140,11 @@ class _AttachedAccount(Spending):
 
     def settle(self, key: str, paid: float) -> None:
         self._rows.settle(self._locked(), f"{self._name} {key}", self.cost(paid), force=True)
+
+    def correct(self, key: str, paid: float, correction: str | None) -> None:
+        own = None if correction is None else f"{self._name} {correction}"
+        hold = f"{self._name} {key}"
+        self._rows.correct(self._locked(), hold, self.cost(paid), own, "", f"correct() of {self._name}", force=True)
 
 
 class LeasedAccount(Spending):

@@ -169,6 +169,11 @@ class Pacer(PerLearner, ABC, Generic[S]):
             warnings.warn(warning, stacklevel=2)
         return after
 
+    def correct(self, state: S, difference: Array) -> S:
+        """Return the state after a payment was changed by this amount. The price stays."""
+        after: Any = state
+        return after._replace(spent=after.spent.add(difference))  # type: ignore[no-any-return]
+
     def _start(self, batch_shape: tuple[int, ...], xp: Any, dtype: Any, *numbers: Hyper) -> tuple[Array, list[Array]]:
         """Return the first round and hyper-parameters as arrays of a first state, NumPy's single ones as scalars."""
         shape, kind = np.broadcast_shapes(batch_shape, self.batch_shape), float_dtype(xp, dtype)

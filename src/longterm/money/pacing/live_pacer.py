@@ -15,13 +15,14 @@ from longterm._base import validate
 from longterm._base.display import ReprMixin
 from longterm._base.states import state_leaves
 from longterm.errors import InputError
+from longterm.money.ledger.accounts import ABSURD
 from longterm.money.ledger.spending import SharedAccount, Spending
 from longterm.money.pacing.base import Outcome, Pacer
 from longterm.storage.clock import DAY, SYSTEM, Clock
 from longterm.storage.database import Durability, RoundRow
 from longterm.storage.packing import StatePacker, raw_bytes, require_sound, restored_state, unpack_checked
 from longterm.storage.replica import Metrics, Replica, Stored
-from longterm.storage.rounds import DONE, SKIPPED, NoChange, OpenRound, RoundChange, RoundsCopy, Window
+from longterm.storage.rounds import CORRECTED, DONE, SKIPPED, NoChange, OpenRound, RoundChange, RoundsCopy, Window
 from longterm.storage.tokens import Token, require_key
 
 CHANGEABLE = ("budget", "horizon")
@@ -55,6 +56,7 @@ class PacerCopy(RoundsCopy[Any, tuple[float, float]]):
 
     kind = "live pacer"
     remedy = "Give what bid() returned, or its text"
+    closed_kept = 100_000
 
     def __init__(self, pacer: Pacer[Any], window: Window) -> None:
         super().__init__(pacer.init(), window)
@@ -86,6 +88,10 @@ class PacerCopy(RoundsCopy[Any, tuple[float, float]]):
 
     def encode_round(self, content: tuple[float, float]) -> bytes:
         return raw_bytes(np.array(content, dtype=np.float64))
+
+    def record(self, content: Any) -> bytes:
+        """Return all payments of a closed bid: a bid that was skipped or has expired has paid 0."""
+        return content if isinstance(content, bytes) else raw_bytes(np.array([*content[2:], 0.0][:1]))
 
     def decode_round(self, row: RoundRow) -> tuple[float, float]:
         amount, value = np.frombuffer(row.content, dtype="<f8").tolist()
@@ -260,7 +266,13 @@ class LivePacer(Stored[PacerCopy]):
         return copy.expiry(copy.state, expired)
 
     def settle(
-        self, bid: LiveBid | Token | str, paid: float, *, price: float | None = None, won: bool | None = None
+        self,
+        bid: LiveBid | Token | str,
+        paid: float,
+        *,
+        price: float | None = None,
+        won: bool | None = None,
+        force: bool = False,
     ) -> None:
         """Take the payment of a bid, in any order.
 
@@ -274,6 +286,8 @@ class LivePacer(Stored[PacerCopy]):
             The market price, if the exchange reports it.
         won : bool, optional
             True if the auction was won.
+        force : bool
+            Accept a payment above 100 times the bid, or above the budget for a bid of 0.
 
         Raises
         ------
@@ -282,19 +296,71 @@ class LivePacer(Stored[PacerCopy]):
         InputError
             If a number cannot be used.
         """
-        self._replica.transact(self._settling, bid, paid, price, won)
+        self._replica.transact(self._settling, bid, paid, price, won, force)
 
     def _settling(
-        self, bid: LiveBid | Token | str, paid: float, price: float | None, won: bool | None
+        self, bid: LiveBid | Token | str, paid: float, price: float | None, won: bool | None, force: bool
     ) -> RoundChange[Any, tuple[float, float]]:
         copy = self._replica.copy
         number, found = copy.find(bid, self._replica.now())
         amount, value = found.content
         paid = validate.non_negative_scalar("paid", paid)
         price = None if price is None else validate.non_negative_scalar("price", price)
+        if not force:
+            self._require_plausible(number, paid, amount)
         state = self.pacer.settle(copy.state, Outcome(paid, value, price, amount, won))
         self._pay(number, found.epoch, paid)
-        return copy.closing(number, state, DONE)
+        content: Any = amount, value, paid
+        return copy.changing(state, number, found._replace(content=content), DONE)
+
+    def _require_plausible(self, number: int, paid: float, amount: float) -> None:
+        most = ABSURD * amount if amount > 0 else float(self.pacer.budget or math.inf)
+        if paid > most:
+            remedy = "Check it, and give force=True if it is right"
+            raise InputError("paid", f"{paid:g} is absurd beside a bid of {amount:g}", remedy, round=number)
+
+    def correct(
+        self, bid: LiveBid | Token | str, paid: float, *, correction: str | None = None, force: bool = False
+    ) -> None:
+        """Replace the payment of a bid that was settled, skipped or has expired. Both payments stay in the record.
+
+        The money spent changes, here and in the account, and the price stays as it is. The last 100,000 bids can be
+        corrected.
+
+        Parameters
+        ----------
+        bid : LiveBid, Token or str
+            The bid.
+        paid : float
+            The right payment.
+        correction : str, optional
+            The key of the correction: a repeated call with it has no effect.
+        force : bool
+            Accept a payment above the budget.
+        """
+        self._replica.transact(self._correcting, bid, paid, require_key(correction), force)
+
+    def _correcting(
+        self, bid: LiveBid | Token | str, paid: float, correction: str | None, force: bool
+    ) -> RoundChange[Any, tuple[float, float]] | NoChange[tuple[float, float]]:
+        copy, now = self._replica.copy, self._replica.now()
+        known = copy.repeated(correction, now, is_correction=True)
+        number, epoch, record = copy.closed(bid)
+        paid = validate.non_negative_scalar("paid", paid)
+        if not force:
+            self._require_plausible(number, paid, 0.0)
+        content: Any = record + raw_bytes(np.array([paid]))
+        if known is not None:
+            stored: Any = known.round.content
+            if known.number != number or stored[-8:] != content[-8:]:
+                what = f"{correction!r} has made another one"
+                raise InputError("correction", what, "Use the key of a correction once")
+            return known
+        before = float(np.frombuffer(record, "<f8")[-1])
+        if self._spending is not None:
+            self._spending.correct(str(Token(number, None, epoch)), paid, correction)
+        state = self.pacer.correct(copy.state, paid - before)
+        return copy.changing(state, number, OpenRound(content, epoch, now), CORRECTED, correction)
 
     def skip(self, bid: LiveBid | Token | str) -> None:
         """Give up a bid that took part in no auction. Its money is free again, and nothing is learned."""
