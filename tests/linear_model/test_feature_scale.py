@@ -227,7 +227,15 @@ def test_an_invalid_scale_is_refused():
     learner = scaled_learner()
     learner.learn(X, y)
     stored = learner.__getstate__()
-    for name, value in (("factors", 0.0), ("squares", np.nan), ("counts", -1), ("seen", 21.0), ("steepness", -1.0)):
+    for name, value in (
+        ("expected", 1e6),
+        ("units", 0.0),
+        ("factors", 0.0),
+        ("squares", np.nan),
+        ("counts", -1),
+        ("seen", 21.0),
+        ("steepness", -1.0),
+    ):
         broken = {key: array.copy() for key, array in stored["arrays"].items()}
         broken[f"scale.{name}"][0] = value
         with pytest.raises(ValueError, match="scale"):

@@ -316,8 +316,10 @@ class FeatureScale:
             setattr(made, name, given.copy())
         if made.counts[0] == 0 and any(getattr(made, name).any() for name in (*CENTRED_NAMES, "squares")):
             raise ValueError("the features' scale has sums of no rows")
-        if not ((made.factors > 0).all() and 0 < made.units[0] <= made.units[1] and made.expected[2] > 0):
+        if not ((made.factors > 0).all() and 0 < made.units[0] <= made.units[1]):
             raise ValueError("the features' scale has factors of 0")
+        if not (abs(made.expected[0]) <= 3 * math.log(LARGEST) and made.expected[1] >= 0 < made.expected[2]):
+            raise ValueError("the features' scale expects no possible feature")
         if not (made.steepness[:-1] <= made.steepness[-1] * (1 + 1e-9)).all():
             raise ValueError("the features' scale has a feature steeper than all rows")
         if not ((made.seen <= made.counts[0]).all() and made.counts[0] <= 2**53):
