@@ -61,7 +61,7 @@ class Hindsight:
         losses = np.atleast_1d(self.loss[-1])
         loss = f"{losses.mean():.6g}" + (f" on average of {losses.size} sequences" if losses.size > 1 else "")
         rounds = f"{len(self.rounds)} rounds to {self.rounds[-1]}"
-        return f"Hindsight({rounds}, loss {loss}, certified to {self.gap[-1].max():.2g}, solver={self.solver!r})"
+        return f"Hindsight({rounds}, loss {loss}, certified to {self.gap.max():.2g}, solver={self.solver!r})"
 
     def _repr_html_(self) -> str:
         rows = [

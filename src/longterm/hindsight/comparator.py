@@ -19,6 +19,7 @@ from longterm.hindsight.cvxpy_statements import can_state, solve_by_cvxpy
 from longterm.hindsight.logistic_rows import solve_by_newton
 from longterm.hindsight.moving import solve_moving
 from longterm.hindsight.numerical import solve_numerically
+from longterm.hindsight.piecewise_linear import solve_by_linear_program
 from longterm.play import Comparison, Trace
 from longterm.problems import EveryRound, Problem
 from longterm.problems.benchmarks import Benchmark
@@ -46,9 +47,10 @@ def best(
     """Return x*_t = argmin Σ_{s≤t} f_s(x) over {g ≤ 0} ∩ B for each t in `rounds`, with a certificate.
 
     The first applicable solver is used: `Problem.minimiser`; the projection of the mean target for squared distances;
-    Newton's method for logistic regression under an elastic-net budget; a linear program for linear losses; CVXPY, if
-    installed and the parts have statements (`state_loss` etc.); a numerical solver for any convex losses and
-    constraints. The returned gap is always valid. The last two solvers may miss the requested `relative_gap`.
+    Newton's method for logistic regression under an elastic-net budget; linear programs for linear and piecewise linear
+    losses (absolute, quantile, hinge) with affine constraints on a polyhedron; CVXPY, if installed and the parts have
+    statements (`state_loss` etc.); a numerical solver for any convex losses and constraints. The returned gap is always
+    valid. The last two solvers may miss the requested `relative_gap`.
 
     Parameters
     ----------
@@ -197,6 +199,7 @@ METHODS: dict[str, tuple[Callable[[HindsightRequest], Hindsight | None], ...]] =
         solve_by_mean_target,
         solve_by_newton,
         solve_by_polyhedron,
+        solve_by_linear_program,
         _solve_by_cvxpy_if_small,
         _solve_numerically,
     ),

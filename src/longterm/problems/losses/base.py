@@ -8,11 +8,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from longterm._base.arrays import Array, FloatArray
 from longterm._base.display import ReprMixin
 from longterm.errors import InputError
 from longterm.problems.sets import Set
+
+
+class Pieces(NamedTuple):
+    """Piecewise linear functions max w (⟨row, x⟩ − offset) over low ≤ w ≤ high, one per row; low ≤ 0 ≤ high."""
+
+    rows: FloatArray
+    offsets: FloatArray
+    low: float
+    high: float
 
 
 class Loss(ReprMixin, ABC):
@@ -39,6 +49,10 @@ class Loss(ReprMixin, ABC):
 
     def check_parameters(self, arrays: Sequence[Array], first: int) -> None:
         """Raise InputError if parameters of rounds first, first + 1, … (leading axis) are invalid for this loss."""
+
+    def as_pieces(self, *parameters: FloatArray) -> Pieces | None:
+        """Return f_s of all rounds s (leading axis) as `Pieces`, or None if they are not of that form."""
+        return None
 
     def parameters_towards(self, direction: FloatArray, level: FloatArray, over: Set) -> tuple[FloatArray, ...]:
         """Return parameters of a round for an adversary: a direction (..., d) of norm at most 1, a level in [−1, 1].

@@ -12,6 +12,7 @@ import numpy as np
 
 from longterm._base.arrays import Array, FloatArray, as_column, dot, namespace
 from longterm.errors import InputError
+from longterm.problems.losses.base import Pieces
 from longterm.problems.losses.row_loss import RowLoss
 from longterm.problems.sets import Set
 
@@ -75,6 +76,10 @@ class Hinge(MarginLoss):
     def phi(self, margin: Array) -> tuple[Array, Array]:
         xp = namespace(margin)
         return xp.maximum(1 - margin, 0.0), xp.astype(margin < 1, margin.dtype)
+
+    def as_pieces(self, *parameters: FloatArray) -> Pieces | None:
+        features, label = parameters
+        return Pieces(-label[:, None] * features, np.full(len(label), -1.0), 0.0, 1.0)
 
 
 class SquaredHinge(MarginLoss):

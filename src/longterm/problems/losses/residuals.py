@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from longterm._base import validate
 from longterm._base.arrays import Array, FloatArray, as_column, dot, namespace
+from longterm.problems.losses.base import Pieces
 from longterm.problems.losses.row_loss import RowLoss
 from longterm.problems.sets import Set
 
@@ -59,6 +60,10 @@ class Absolute(ResidualLoss):
     def value_range(self, over: Set) -> float:
         _, reach = self.score_bounds(over)
         return min(2 * reach, self._largest_residual(over))
+
+    def as_pieces(self, *parameters: FloatArray) -> Pieces | None:
+        features, label = parameters
+        return Pieces(features, label, -1.0, 1.0)
 
 
 class LeastSquares(ResidualLoss):
@@ -165,3 +170,7 @@ class Quantile(ResidualLoss):
     def value_range(self, over: Set) -> float:
         farthest, nearest = self._extreme_residuals(over)
         return max(self.level, 1 - self.level) * (farthest - nearest)
+
+    def as_pieces(self, *parameters: FloatArray) -> Pieces | None:
+        features, label = parameters
+        return Pieces(features, label, -self.level, 1.0 - self.level)
