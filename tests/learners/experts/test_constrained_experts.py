@@ -87,6 +87,7 @@ def test_the_bounds_hold_against_feasible_experts(seed, T, N, beta, kind):
 
 
 @pytest.mark.slow
+@pytest.mark.cross
 def test_a_larger_beta_violates_less():
     """The rule violates until its price works, about 1/λ. From β = 0.57 on λ is 1/(4A), whatever β."""
     problem, T = Problem(Simplex(3), Linear(3), VaryingAffine(3, 1, row_norm=1.0, limit_bound=0.0)), 8000
