@@ -226,6 +226,19 @@ def test_an_empty_lease_admits_what_is_free(ledger):
     assert ledger.balance("a").spent == 3
 
 
+def test_a_slice_that_ends_between_two_steps_of_a_request_is_replaced(tmp_path):
+    clock = ManualClock()
+    with Ledger.open(tmp_path / "s.db", durability="relaxed", clock=clock) as ledger:
+        ledger.add_account("a", 20)
+        account = leased(ledger)
+        assert account.room(3.0)[0] == 10.0
+        clock.advance(61)
+        account.hold("key", 3.0, 3.0)
+        account.settle("key", 2.0)
+        account.close()
+        assert ledger.balance("a") == Balance(20, 2, 0)
+
+
 def test_an_interrupted_request_does_not_keep_its_money(ledger):
     ledger.add_account("a", 10)
     account = leased(ledger)

@@ -209,9 +209,12 @@ class LeasedAccount(Spending):
         with self._lock:
             if key in self._open:  # of a call that was interrupted before its request was opened
                 self._pay(key, 0)
+            if most > 0 and (self._lease is None or not self._lease.hold(amount)):
+                self._renew(amount)  # it has ended since `room`, or another object has taken its money
+                if self._lease is None or not self._lease.hold(amount):
+                    available = 0 if self._lease is None else self._lease.available
+                    raise OutOfBudgetError(self.account, amount, available)
             lease = self._lease if most > 0 else None  # what is free needs no lease
-            if most > 0 and (lease is None or not lease.hold(amount)):
-                raise OutOfBudgetError(self.account, amount, 0 if lease is None else lease.available)
             self._open[key] = lease, amount
 
     def settle(self, key: str, paid: float) -> None:
