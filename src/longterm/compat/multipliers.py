@@ -26,7 +26,7 @@ from longterm.errors import InputError
 from longterm.money.prices import entropic_step
 
 
-class MultiplierState(NamedTuple):
+class TrainingMultiplierState(NamedTuple):
     """Multipliers and their history, one entry per constraint.
 
     Attributes
@@ -77,7 +77,9 @@ class Rule(ReprMixin):
             validate.validate_fields(self, checks[name], name)
 
     @abstractmethod
-    def move(self, state: MultiplierState, violations: Array, before: Array, after: Array) -> tuple[Array, History]:
+    def move(
+        self, state: TrainingMultiplierState, violations: Array, before: Array, after: Array
+    ) -> tuple[Array, History]:
         """Return λ before its projection, given the running means before and after these violations."""
 
 
@@ -97,7 +99,9 @@ class ProportionalIntegral(Rule):
     gain: float = 0.0
     smoothing: float = 0.0
 
-    def move(self, state: MultiplierState, violations: Array, before: Array, after: Array) -> tuple[Array, History]:
+    def move(
+        self, state: TrainingMultiplierState, violations: Array, before: Array, after: Array
+    ) -> tuple[Array, History]:
         return state.multiplier + self.step * (violations + self.gain * (after - before)), state[4:]
 
 
@@ -125,7 +129,9 @@ class Entropic(Rule):
     start: float = 0.01
     takes_equalities: ClassVar[bool] = False
 
-    def move(self, state: MultiplierState, violations: Array, before: Array, after: Array) -> tuple[Array, History]:
+    def move(
+        self, state: TrainingMultiplierState, violations: Array, before: Array, after: Array
+    ) -> tuple[Array, History]:
         return entropic_step(state.multiplier, self.step * violations, 0.0 * violations + self.start), state[4:]
 
 
@@ -142,7 +148,9 @@ class Regularised(Rule):
     theta_0: float
     beta: float = 2 / 3
 
-    def move(self, state: MultiplierState, violations: Array, before: Array, after: Array) -> tuple[Array, History]:
+    def move(
+        self, state: TrainingMultiplierState, violations: Array, before: Array, after: Array
+    ) -> tuple[Array, History]:
         t = state.visits + 1.0
         theta = self.theta_0 / t**self.beta
         return state.multiplier + (violations - theta * state.multiplier) / (theta * (t + 1.0)), state[4:]
@@ -164,7 +172,9 @@ class Adaptive(Rule):
 
     first_step: ClassVar[float] = 0.001
 
-    def move(self, state: MultiplierState, violations: Array, before: Array, after: Array) -> tuple[Array, History]:
+    def move(
+        self, state: TrainingMultiplierState, violations: Array, before: Array, after: Array
+    ) -> tuple[Array, History]:
         _, floor, _, _, size, step, flips, age, longest = state
         size, age = maximum(size, abs(violations)), age + 1.0
         flipped = before * after < 0.0
@@ -179,17 +189,17 @@ class Adaptive(Rule):
 _GROWTH, _DECAY, _GAIN, _LARGEST_STEP, _ROUNDING, _TINY = 0.02, 0.75, 10.0, 1e4, 1e-3, 1e-30
 
 
-def init(zeros: Array, rule: Rule, equality: Array = False) -> MultiplierState:
+def init(zeros: Array, rule: Rule, equality: Array = False) -> TrainingMultiplierState:
     """Return the state before the first update, for constraints in the shape, library and dtype of `zeros`.
 
     Entries of `equality` are True for constraints g = 0 and False for g ≤ 0.
     """
-    blank = MultiplierState(*(zeros + 0.0 for _ in MultiplierState._fields))
+    blank = TrainingMultiplierState(*(zeros + 0.0 for _ in TrainingMultiplierState._fields))
     floor = where(equality, zeros - math.inf, zeros)
     return blank._replace(multiplier=zeros + rule.start, floor=floor, step=zeros + rule.first_step)
 
 
-def update(rule: Rule, state: MultiplierState, violations: Array) -> MultiplierState:
+def update(rule: Rule, state: TrainingMultiplierState, violations: Array) -> TrainingMultiplierState:
     """Return the state after violations (m,).
 
     Entries are independent, so Python floats do as well as arrays: one constraint at a time.
@@ -197,7 +207,7 @@ def update(rule: Rule, state: MultiplierState, violations: Array) -> MultiplierS
     before = where(state.visits == 0.0, violations, state.estimate)
     after = before + (1.0 - rule.smoothing) * (violations - before)
     moved, history = rule.move(state, violations, before, after)
-    return MultiplierState(maximum(moved, state.floor), state.floor, after, state.visits + 1.0, *history)
+    return TrainingMultiplierState(maximum(moved, state.floor), state.floor, after, state.visits + 1.0, *history)
 
 
 def constraint_kinds(constraints: int, rule: Rule, equality: Any) -> NDArray[np.bool_]:

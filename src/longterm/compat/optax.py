@@ -31,9 +31,9 @@ class OptaxMultipliers(NamedTuple):
         not checked to be finite: a NaN stays in the multiplier.
     """
 
-    init: Callable[..., rules.MultiplierState]
+    init: Callable[..., rules.TrainingMultiplierState]
     penalty: Callable[..., jax.Array]
-    update: Callable[..., rules.MultiplierState]
+    update: Callable[..., rules.TrainingMultiplierState]
 
 
 def multipliers(
@@ -66,23 +66,25 @@ def multipliers(
     chosen: rules.Rule = rules.Adaptive() if rule is None else rule
     kinds = rules.constraint_kinds(constraints, chosen, equality)
 
-    def init(dtype: Any = None) -> rules.MultiplierState:
+    def init(dtype: Any = None) -> rules.TrainingMultiplierState:
         zeros = jnp.zeros(constraints, dtype=dtype)
         if zeros.dtype not in (jnp.float32, jnp.float64):
             raise rules.precision_error(zeros.dtype)
         return rules.init(zeros, chosen, jnp.asarray(kinds))
 
-    def penalty(state: rules.MultiplierState, violations: jax.Array, indices: Any = None) -> jax.Array:
+    def penalty(state: rules.TrainingMultiplierState, violations: jax.Array, indices: Any = None) -> jax.Array:
         values = state.multiplier if indices is None else state.multiplier[indices]
         _require_violations(violations, values.shape)
         return jnp.sum(jax.lax.stop_gradient(values) * violations)
 
-    def update(violations: jax.Array, state: rules.MultiplierState, indices: Any = None) -> rules.MultiplierState:
+    def update(
+        violations: jax.Array, state: rules.TrainingMultiplierState, indices: Any = None
+    ) -> rules.TrainingMultiplierState:
         where = slice(None) if indices is None else indices
-        part = rules.MultiplierState(*(values[where] for values in state))
+        part = rules.TrainingMultiplierState(*(values[where] for values in state))
         _require_violations(violations, part.multiplier.shape)
         new = rules.update(chosen, part, violations.astype(part.multiplier.dtype))
-        return rules.MultiplierState(*(old.at[where].set(one) for old, one in zip(state, new, strict=True)))
+        return rules.TrainingMultiplierState(*(old.at[where].set(one) for old, one in zip(state, new, strict=True)))
 
     return OptaxMultipliers(init, penalty, update)
 

@@ -36,7 +36,7 @@ class TorchMultipliers(torch.nn.Module):  # type: ignore[misc]
     Attributes
     ----------
     state : buffer (m, 9)
-        The fields of `MultiplierState`, one row per constraint.
+        The fields of `TrainingMultiplierState`, one row per constraint.
     values : tensor (m,)
         A copy of the multipliers λ, the first column of the state.
 
@@ -117,9 +117,9 @@ class TorchMultipliers(torch.nn.Module):  # type: ignore[misc]
             if not all(map(math.isfinite, given)):
                 raise NonFiniteError("violations", f"{given!r} holds NaN or an infinity", "Check this minibatch")
             rows = zip(state.tolist(), given, strict=True)
-            state.numpy()[:] = [rules.update(self.rule, rules.MultiplierState(*row), g) for row, g in rows]
+            state.numpy()[:] = [rules.update(self.rule, rules.TrainingMultiplierState(*row), g) for row, g in rows]
         else:
-            old = rules.MultiplierState(*state.unbind(dim=1))
+            old = rules.TrainingMultiplierState(*state.unbind(dim=1))
             state.copy_(torch.stack(rules.update(self.rule, old, violations.detach().to(state.dtype)), dim=1))
         if indices is not None:
             self.state[indices] = state
