@@ -11,18 +11,17 @@ from longterm.lab import Backend
 
 @dataclass(frozen=True)
 class BackendOptions:
-    """Workers and their backend."""
+    """Workers of the jobs."""
 
     workers: OptionalInt = None
-    """Processes on this machine. Left out: one for each core."""
-    backend: str = "loky"
-    """loky: processes on this machine; or a name that joblib knows, dask for example."""
-    register: OptionalStr = None
-    """A function to call first: it registers the backend (ray.util.joblib:register_ray) or connects to a cluster."""
+    """Processes on this machine. Default: one for each core."""
+    executor: OptionalStr = None
+    """Run the jobs elsewhere: module:function of a function that returns a concurrent.futures.Executor, for example
+    longterm.compat.ray:executor."""
 
     @property
     def chosen(self) -> Backend:
         """The backend with these options."""
         if self.workers is not None:
             validate.count("workers", self.workers)
-        return Backend(self.backend, self.workers, self.register)
+        return Backend(self.workers, self.executor)

@@ -30,7 +30,6 @@ from longterm.lab.experiments.folder import JobFolder
 from longterm.lab.experiments.jobs import (
     RECORDED,
     as_lists,
-    collect_assumptions,
     comparator_record,
     describe_stop,
     learner_of,
@@ -123,10 +122,10 @@ def problems_without_data(spec: ArenaSpec) -> dict[str, str]:
 
 def work(spec: ArenaSpec, job: ArenaJob) -> tuple[dict[str, Any], float]:
     """Return the record of a job and the processor time of its rounds, in seconds."""
-    with single_threaded(), collect_assumptions() as noted:
+    with single_threaded():
         scenario = scenario_of(job.problem.name, as_json(spec.parameters(job.problem)))
         content, seconds = _comparator(spec, scenario) if job.learner is None else _match(spec, job.learner, scenario)
-    return {"job": job.stem, **content, **noted}, seconds
+    return {"job": job.stem, **content}, seconds
 
 
 def _comparator(spec: ArenaSpec, scenario: Scenario) -> tuple[dict[str, Any], float]:
@@ -148,10 +147,12 @@ def _match(spec: ArenaSpec, entrant: LearnerSpec, scenario: Scenario) -> tuple[d
     seconds = 0.0
     runs: dict[str, Any] = {}
     needs: list[str] = []
+    broken: set[str] = set()
     for T in reversed(spec.horizons):  # the longest first: a learner that refuses it is refused
         try:
             learner = learner_of(scenario, entrant, T)
             rounds = [t for t in spec.recorded if t <= T]
+            broken.update(learner.broken_assumptions(scenario.problem))
             begin = time.thread_time()
             trace = run(scenario.problem, learner, scenario.stream, T, seeds=spec.seeds, record=rounds, progress=None)
         except Exception as refused:
@@ -160,14 +161,18 @@ def _match(spec: ArenaSpec, entrant: LearnerSpec, scenario: Scenario) -> tuple[d
                 return {"refused": f"{where}{describe_stop(refused)}", "failed": True}, 0.0
             if not runs:
                 return {"refused": str(refused)}, 0.0
-            return {"runs": runs, "needs": needs, "too_short": str(refused)}, seconds
+            return {"runs": runs, "needs": needs, "too_short": str(refused), **_noted(broken)}, seconds
         needs = sorted(need.name for need in learner.effective_needs)
         seconds = seconds or time.thread_time() - begin
         measures = as_lists({name: getattr(trace, name) for name in RECORDED})
         runs[str(T)] = {"rounds": rounds, "measures": measures, "bounds": _bounds(learner, scenario, rounds)}
         if Need.HORIZON not in learner.needs:
             break
-    return {"runs": runs, "needs": needs}, seconds
+    return {"runs": runs, "needs": needs, **_noted(broken)}, seconds
+
+
+def _noted(broken: set[str]) -> dict[str, list[str]]:
+    return {"warnings": sorted(broken)} if broken else {}
 
 
 def _bounds(learner: Learner[Any], scenario: Scenario, rounds: Sequence[int]) -> Mapping[str, Any]:

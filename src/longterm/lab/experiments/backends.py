@@ -1,79 +1,158 @@
-"""Backends that run jobs: processes of this machine, or any backend that joblib knows.
+"""Backends that run jobs: this process, processes of this machine, or any `concurrent.futures.Executor`.
 
-Finished jobs are on disk at once. After a lost worker or an interrupt the same command continues from there.
+Dask, Ray, MPI and Slurm have executors. Finished jobs are on disk at once. After a lost worker or an interrupt the
+same command continues from there.
 """
 
 from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import BrokenExecutor, Executor, as_completed
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from longterm.errors import InputError, LongtermError, import_optional
+from longterm.errors import AssumptionWarning, InputError, LongtermError, import_optional
 
-LOCAL = "loky"
-LOST_WORKER_ERRORS = ("TerminatedWorkerError", "BrokenProcessPool", "KilledWorker")
-"""Names of the errors of loky and Dask for a dead worker; neither package is imported here."""
+LOST_WORKER_ERRORS = ("KilledWorker", "WorkerCrashedError", "NodeDiedError", "OutOfMemoryError")
+"""Names of the errors of Dask and Ray for a dead worker. Neither package is imported here."""
 IDLE_SECONDS = 10
 """Workers end after this time without work, for example after a kill of the main process."""
+STARTS = 3
+"""Processes of this machine are started so often before a lost worker stops the command."""
+ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "BLIS", "VECLIB", "NUMEXPR")}
 
 
 class Backend(NamedTuple):
-    """A joblib backend and its workers.
+    """Workers for the jobs of an experiment or an arena.
 
     Parameters
     ----------
-    name : str
-        loky (processes of this machine), or a name that joblib knows.
     workers : int, optional
-        The number of workers; None: all cores, or all workers of the backend.
-    register : str, optional
-        A function to call first, as module:function: it registers the backend or connects to a cluster.
+        The number of processes on this machine. 1: this process itself. Default: one for each core.
+    executor : concurrent.futures.Executor or str, optional
+        An executor to use instead, or ``module:function`` of a function that returns one. An executor that is given
+        stays open; one that a function returns is shut down at the end.
+
+    Examples
+    --------
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> from longterm.lab import Backend
+    >>> Backend(workers=4), Backend(executor="longterm.compat.ray:executor").workers
+    (Backend(workers=4, executor=None), None)
     """
 
-    name: str = LOCAL
     workers: int | None = None
-    register: str | None = None
+    executor: Executor | str | None = None
+
+
+Do = Callable[[Callable[..., Any], Sequence[tuple[Any, ...]]], Iterator[Any]]
 
 
 @contextmanager
-def open_backend(backend: Backend) -> Iterator[Callable[..., Iterator[Any]]]:
+def open_backend(backend: Backend) -> Iterator[Do]:
     """Yield ``do(function, arguments)``, which yields function(*a) for every a, in the order of completion."""
-    joblib: Any = import_optional("joblib", "experiments need joblib", "experiments")
-    generators: list[Any] = []
+    running: list[Generator[Any]] = []
+    pool = None if backend == Backend(workers=1) else _Pool(backend)
 
     def do(function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
-        # One job per batch: each is stored as soon as it is finished.
-        parallel = joblib.Parallel(return_as="generator_unordered", batch_size=1)
-        generators.append(parallel(joblib.delayed(function)(*one) for one in arguments))
-        return iter(generators[-1])
+        made = (function(*one) for one in arguments) if pool is None else pool.results(function, arguments)
+        running.append(made)
+        return made
 
-    with _joblib_config(joblib, backend), _quiet_tracker(), warnings.catch_warnings():
-        # Between two jobs loky replaces a worker whose memory has grown, as compiling does. No job is lost.
-        warnings.filterwarnings("ignore", message="A worker stopped while some jobs were given")
-        # joblib warns about the jobs that an interrupt cancelled.
-        warnings.filterwarnings("ignore", message=".*have been cancelled|.*executed  but not used")
-        stopped = False
+    with _quiet_tracker(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", AssumptionWarning)  # the records name them
         try:
             yield do
         except KeyboardInterrupt:
-            stopped = True  # jobs in progress are not waited for
+            if pool is not None:
+                pool.close(wait=False)
             raise
         except Exception as error:
-            if type(error).__name__ not in LOST_WORKER_ERRORS:
+            if not _is_lost(error):
                 raise
             raise LongtermError(
                 "a worker was lost (killed, or out of memory). Finished jobs are kept: run the same command again, "
                 "with fewer workers if memory is short"
             ) from error
         finally:
-            for results in generators:
+            for results in running:
                 results.close()
-            if backend.name == LOCAL:  # the next experiment starts workers with the current environment
-                import_module("joblib.externals.loky").get_reusable_executor().shutdown(wait=True, kill_workers=stopped)
+            if pool is not None:
+                pool.close(wait=True)
+
+
+class _Pool:
+    """An executor that starts again after a lost worker, if it is of this machine."""
+
+    def __init__(self, backend: Backend) -> None:
+        self.backend = backend
+        self.executor: Any = _open(backend)
+
+    def results(self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> Generator[Any]:
+        """Yield the results in the order of completion. A cluster keeps a result as long as its future lives."""
+        left = list(arguments)
+        for start in range(STARTS):
+            futures = {self.executor.submit(function, *one): one for one in left}
+            try:
+                for future in as_completed(list(futures)):
+                    result = future.result()
+                    left.remove(futures.pop(future))
+                    del future
+                    yield result
+                return
+            except Exception as error:
+                if not _is_lost(error) or self.backend.executor is not None or start == STARTS - 1:
+                    raise _of_worker(error) from error
+                self.close(wait=True)
+                self.executor = _open(self.backend)
+            finally:
+                for future in futures:
+                    future.cancel()
+
+    def close(self, *, wait: bool) -> None:
+        """End the workers of an executor that was opened here."""
+        if self.backend.executor is None:
+            self.executor.shutdown(wait=True, kill_workers=not wait)
+        elif not isinstance(self.backend.executor, Executor):
+            self.executor.shutdown(wait=wait, cancel_futures=True)
+
+
+def _is_lost(error: Exception) -> bool:
+    return isinstance(error, BrokenExecutor) or type(error).__name__ in LOST_WORKER_ERRORS
+
+
+def _of_worker(error: Exception) -> Exception:
+    """Return the error to raise: a module that only the worker misses gets a remedy."""
+    if not isinstance(error, ModuleNotFoundError):
+        return error
+    return LongtermError(
+        f"a worker cannot import {error.name!r}. Install it on every machine, or send it to the workers: "
+        'client.upload_file("mine.py") with Dask, runtime_env={"working_dir": "."} with Ray'
+    )
+
+
+def _open(backend: Backend) -> Executor:
+    if isinstance(backend.executor, Executor):
+        return backend.executor
+    if backend.executor is None:
+        import_optional("joblib", "several processes need joblib", "experiments")
+        loky: Any = import_module("joblib.externals.loky")
+        options = {"timeout": IDLE_SECONDS, "reuse": False, "env": ONE_THREAD}
+        made: Executor = loky.get_reusable_executor(backend.workers, **options)
+        return made
+    remedy = "Give module:function of a function that returns one, longterm.compat.ray:executor for example"
+    try:
+        module, _, function = backend.executor.partition(":")
+        found = getattr(import_module(module), function)()
+    except (ImportError, AttributeError, ValueError, TypeError) as error:
+        raise InputError("executor", f"{backend.executor!r} cannot be used ({error})", remedy) from error
+    if not isinstance(found, Executor):
+        what = f"{backend.executor!r} returned a {type(found).__name__}, not a concurrent.futures.Executor"
+        raise InputError("executor", what, remedy)
+    return found
 
 
 @contextmanager
@@ -88,24 +167,3 @@ def _quiet_tracker() -> Iterator[None]:
             os.environ.pop("PYTHONWARNINGS", None)
         else:
             os.environ["PYTHONWARNINGS"] = before
-
-
-def _joblib_config(joblib: Any, backend: Backend) -> Any:
-    if backend.register is not None:
-        _register(backend.register)
-    options = {"inner_max_num_threads": 1, "idle_worker_timeout": IDLE_SECONDS} if backend.name == LOCAL else {}
-    try:
-        return joblib.parallel_config(backend=backend.name, n_jobs=backend.workers or -1, **options)
-    except (ValueError, ImportError) as error:
-        what = f"{backend.name!r} cannot be used ({' '.join(str(error).split())})"
-        remedy = "Choose loky, or register another first (--register module:function)"
-        raise InputError("backend", what, remedy) from error
-
-
-def _register(where: str) -> None:
-    module, _, function = where.partition(":")
-    try:
-        getattr(import_module(module), function)()
-    except (ImportError, AttributeError) as error:
-        remedy = "Give module:function of something installed, ray.util.joblib:register_ray for example"
-        raise InputError("register", f"{where!r} cannot be imported ({error})", remedy) from error

@@ -16,7 +16,7 @@ from longterm.catalogue.lookup import find_learner, find_problem
 from longterm.errors import LongtermError
 from longterm.lab.experiments.backends import Backend, open_backend
 from longterm.lab.experiments.folder import ResultFolder
-from longterm.lab.experiments.jobs import Job, all_jobs, work
+from longterm.lab.experiments.jobs import Job, all_jobs, batches, prepare, work
 from longterm.lab.experiments.load import load_result, summary_of
 from longterm.lab.experiments.records import write_json
 from longterm.lab.experiments.result import Result
@@ -43,9 +43,9 @@ def run_experiment(
     folder : str or pathlib.Path
         Created if it is missing; a folder with another experiment is refused.
     backend : Backend, optional
-        Left out, processes of this machine, one for each core.
+        The workers. Default: processes of this machine, one for each core.
     out : text stream, optional
-        Progress is written there; left out, to stderr.
+        The stream for progress. Default: stderr.
 
     Returns
     -------
@@ -75,18 +75,21 @@ def run_experiment(
         with open_backend(backend or Backend()) as do:
             prepared = results.read(Job("problem"))
             if prepared is None:
-                for content, seconds in do(work, [(spec, Job("problem"), None)]):
+                for content, seconds in do(prepare, [(spec,)]):
                     results.store(content, seconds)
                 prepared = results.require(Job("problem"))
-            todo, failures = results.unfinished(all_jobs(spec, prepared)), []
-            with reporter("auto", spec.name, unit="jobs", lines=out) as report:
-                finished = do(work, [(spec, job, prepared) for job in todo])
-                for done, (content, seconds) in enumerate(finished, start=1):
-                    if "failed" in content:
-                        failures.append(content["failed"])
-                    else:
-                        results.store(content, seconds)
-                    report(done, len(todo))
+            unfinished = {job.stem for job in results.unfinished(all_jobs(spec, prepared))}
+            todo = [batch for batch in batches(spec, prepared) if not unfinished.isdisjoint(job.stem for job in batch)]
+            done, total, failures = 0, len(unfinished), []
+            with reporter("auto", spec.name, unit="runs", lines=out) as report:
+                for records in do(work, [(spec, batch, prepared) for batch in todo]):
+                    for content, seconds in records:
+                        if "failed" in content:
+                            failures.append(content["failed"])
+                        elif content["job"] in unfinished:
+                            results.store(content, seconds)
+                        done += content.get("job") in unfinished
+                    report(done, total)
         if failures:
             hidden = len(failures) - MAX_LISTED
             listed = "\n  ".join([*failures[:MAX_LISTED], *([f"… and {hidden} more"] if hidden > 0 else [])])

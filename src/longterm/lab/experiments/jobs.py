@@ -5,6 +5,8 @@ A job is a few words and numbers: the worker builds the problem and reads the da
 problem           parameters to be computed first (a chosen budget), the number of rounds, the constants
 comparator, seed  x*_t at the recorded rounds
 run, curve, seed  one learner on one sequence, with the bounds of its theorem
+
+One call computes a batch of up to 20 sequences. Each sequence has a record of its own.
 """
 
 from __future__ import annotations
@@ -12,7 +14,6 @@ from __future__ import annotations
 import json
 import time
 import traceback
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -29,7 +30,7 @@ from longterm import hindsight
 from longterm._base.arrays import FloatArray
 from longterm.catalogue.lookup import find_learner, find_problem
 from longterm.catalogue.scenarios import Scenario
-from longterm.errors import AssumptionWarning, InputError
+from longterm.errors import InputError
 from longterm.hindsight.base import Hindsight
 from longterm.lab.experiments.recorded_rounds import logged_rounds, recorded_rounds
 from longterm.lab.experiments.result import LOGGED
@@ -47,11 +48,13 @@ RECORDED = (
     "largest_violation",
 )
 """The columns of a trace that a record has."""
+SEEDS_IN_A_BATCH = 20
+"""Sequences that one call plays. A call of 20 takes about three times as long as a call of one."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """An independent unit of work."""
+    """A record to be made: an independent unit of work, or one of a batch."""
 
     kind: Literal["problem", "comparator", "run"]
     curve: LearnerSpec | None = None
@@ -64,39 +67,46 @@ class Job:
         return name if self.seed is None else f"{name}-{self.seed}"
 
 
+Batch = tuple[Job, ...]
+"""Jobs that one call computes: the same curve on several sequences."""
+
+
 def seeds_of(spec: ExperimentSpec, prepared: Mapping[str, Any] | None) -> tuple[int, ...]:
     """Return the seeds to run: only the first where every seed gives the same sequence."""
     return spec.seeds[:1] if prepared is not None and prepared.get("same_for_all_seeds") else spec.seeds
 
 
 def all_jobs(spec: ExperimentSpec, prepared: Mapping[str, Any] | None) -> list[Job]:
-    """Return every job, the longest first; `prepared` is the record of the first job, if there is one."""
+    """Return every job; `prepared` is the record of the first job, if there is one."""
+    return [Job("problem"), *(job for batch in batches(spec, prepared) for job in batch)]
+
+
+def batches(spec: ExperimentSpec, prepared: Mapping[str, Any] | None) -> list[Batch]:
+    """Return the jobs after the first, in batches that depend on the specification alone, the longest first.
+
+    An interrupted batch is computed again as a whole, so its numbers do not depend on the interrupt.
+    """
     seeds = seeds_of(spec, prepared)
-    comparators = [Job("comparator", seed=seed) for seed in seeds]
-    return [Job("problem"), *comparators, *(Job("run", curve, seed) for curve in spec.curves for seed in seeds)]
+    parts = [seeds[k : k + SEEDS_IN_A_BATCH] for k in range(0, len(seeds), SEEDS_IN_A_BATCH)]
+    comparators = [tuple(Job("comparator", seed=seed) for seed in part) for part in parts]
+    return comparators + [tuple(Job("run", curve, seed) for seed in part) for curve in spec.curves for part in parts]
 
 
-def work(spec: ExperimentSpec, job: Job, prepared: Mapping[str, Any] | None) -> tuple[dict[str, Any], float]:
-    """Return the record of a job and its seconds; `prepared` is the record of the job `problem`."""
+def prepare(spec: ExperimentSpec) -> tuple[dict[str, Any], float]:
+    """Return the record of the job `problem` and its seconds."""
     begin = time.perf_counter()
-    with single_threaded(), collect_assumptions() as noted:
-        content = _prepare(spec) if prepared is None else _run_or_compare(spec, job, prepared)
-    return {"job": job.stem, **content, **noted}, time.perf_counter() - begin
+    with single_threaded():
+        content = _prepare(spec)
+    return {"job": Job("problem").stem, **content}, time.perf_counter() - begin
 
 
-@contextmanager
-def collect_assumptions() -> Iterator[dict[str, list[str]]]:
-    """Yield a table that gets an entry "warnings" with the assumptions of theorems that did not hold."""
-    noted: dict[str, list[str]] = {}
-    with warnings.catch_warnings(record=True) as raised:
-        warnings.simplefilter("always", AssumptionWarning)
-        yield noted
-    found = {str(one.message) for one in raised if issubclass(one.category, AssumptionWarning)}
-    if found:
-        noted["warnings"] = sorted(found)
-    for one in raised:
-        if not issubclass(one.category, AssumptionWarning):
-            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+def work(spec: ExperimentSpec, batch: Batch, prepared: Mapping[str, Any]) -> list[tuple[dict[str, Any], float]]:
+    """Return the records of a batch, each with its share of the time; `prepared` is the record of the job `problem`."""
+    begin = time.perf_counter()
+    with single_threaded():
+        records = _compare(spec, batch, prepared) if batch[0].curve is None else _play(spec, batch, prepared)
+    seconds = (time.perf_counter() - begin) / len(batch)
+    return [({"job": job.stem, **record}, seconds) for job, record in zip(batch, records, strict=True)]
 
 
 @contextmanager
@@ -136,32 +146,44 @@ def _prepare(spec: ExperimentSpec) -> dict[str, Any]:
     return prepared if scenario.stream.depends_on_seed else {**prepared, "same_for_all_seeds": True}
 
 
-def _run_or_compare(spec: ExperimentSpec, job: Job, prepared: Mapping[str, Any]) -> dict[str, Any]:
-    assert job.seed is not None
-    rounds = recorded_rounds(prepared["rounds"], spec.record)
-    scenario = scenario_of(spec.problem.name, as_json(prepared["parameters"]))
-    if job.curve is None:
-        return {"seed": job.seed, **_comparator(scenario, job.seed, rounds)}
-    try:
-        content = _run(spec, job.curve, job.seed, scenario, rounds)
-    except Exception as error:
-        where = f"{job.curve.name} on {scenario.problem.name!r}, seed {job.seed}"
-        return {"failed": f"{where}{describe_stop(error)}"}
-    return {"curve": job.curve.name, "seed": job.seed, "rounds": rounds.tolist(), **content}
-
-
-def _comparator(scenario: Scenario, seed: int, rounds: NDArray[np.int64]) -> dict[str, Any]:
-    best, record = comparator_record(scenario, rounds, seed)
-    record["x"] = best.x[-1].tolist()
+def _compare(spec: ExperimentSpec, batch: Batch, prepared: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the records of the best decisions in hindsight."""
+    rounds, scenario = _rounds_and_scenario(spec, prepared)
+    best, record = comparator_record(scenario, rounds, [job.seed for job in batch])
     constraint = scenario.problem.constraint
-    if not constraint.parameters:  # a varying constraint has no value without its round
-        record["constraint"] = np.max(constraint.values(best.x), axis=-1).tolist()
-    return record
+    made = []
+    for k, job in enumerate(batch):
+        x = best.x[:, k]
+        one: dict[str, Any] = {"seed": job.seed, "rounds": record["rounds"]}
+        one |= as_lists({"loss": best.loss[:, k], "gap": best.gap[:, k], "x": x[-1]})
+        if not constraint.parameters:  # a varying constraint has no value without its round
+            one["constraint"] = np.max(constraint.values(x), axis=-1).tolist()
+        made.append(one)
+    return made
+
+
+def _play(spec: ExperimentSpec, batch: Batch, prepared: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the records of runs. If a run stops, each sequence is played alone, and the others are kept."""
+    rounds, scenario = _rounds_and_scenario(spec, prepared)
+    curve = batch[0].curve
+    assert curve is not None
+    try:
+        return _run(spec, curve, [job.seed for job in batch if job.seed is not None], scenario, rounds)
+    except Exception as error:
+        if len(batch) > 1:
+            return [record for job in batch for record in _play(spec, (job,), prepared)]
+        where = f"{curve.name} on {scenario.problem.name!r}, seed {batch[0].seed}"
+        return [{"failed": f"{where}{describe_stop(error)}"}]
+
+
+def _rounds_and_scenario(spec: ExperimentSpec, prepared: Mapping[str, Any]) -> tuple[NDArray[np.int64], Scenario]:
+    rounds = recorded_rounds(prepared["rounds"], spec.record)
+    return rounds, scenario_of(spec.problem.name, as_json(prepared["parameters"]))
 
 
 def _run(
-    spec: ExperimentSpec, curve: LearnerSpec, seed: int, scenario: Scenario, rounds: NDArray[np.int64]
-) -> dict[str, Any]:
+    spec: ExperimentSpec, curve: LearnerSpec, seeds: list[int], scenario: Scenario, rounds: NDArray[np.int64]
+) -> list[dict[str, Any]]:
     assert spec.engine != "auto"  # chosen before the first job
     T = int(rounds[-1])
     learner = learner_of(scenario, curve, T)
@@ -172,21 +194,34 @@ def _run(
         learner,
         scenario.stream,
         T,
-        seeds=seed,
+        seeds=seeds,
         record=record[record > 0].tolist(),
         engine=spec.engine,
         progress=None,
     )
     index = np.searchsorted(trace.rounds, rounds)
-    measures = {name: getattr(trace, name) for name in RECORDED}
-    measures |= {LOGGED: _logged_sums(trace, logged)} if spec.logged else {}
-    return {
-        "measures": as_lists({name: values[index] for name, values in measures.items()}),
-        "reports": as_lists({name: values[index] for name, values in trace.reports.items() if values.ndim == 1}),
+    measures = {name: getattr(trace, name)[index] for name in RECORDED}
+    measures |= {LOGGED: _logged_sums(trace, logged)[index]} if spec.logged else {}
+    reports = {name: values[index] for name, values in trace.reports.items() if values.ndim == 2}
+    broken = learner.broken_assumptions(scenario.problem)
+    shared = {
         "bounds": as_lists(learner.bound(scenario.problem, rounds)),
         "printed_bounds": as_lists(learner.bound_as_printed(scenario.problem, rounds)),
-        "x": np.asarray(learner.ask(trace.state)).tolist(),
+        **({"warnings": broken} if broken else {}),
     }
+    x = np.asarray(learner.ask(trace.state))
+    return [
+        {
+            "curve": curve.name,
+            "seed": seed,
+            "rounds": rounds.tolist(),
+            "measures": as_lists({name: values[:, k] for name, values in measures.items()}),
+            "reports": as_lists({name: values[:, k] for name, values in reports.items()}),
+            "x": x[k].tolist(),
+            **shared,
+        }
+        for k, seed in enumerate(seeds)
+    ]
 
 
 def comparator_record(
@@ -215,11 +250,12 @@ def describe_stop(error: BaseException) -> str:
 
 def _logged_sums(trace: Trace, logged: NDArray[np.int64]) -> FloatArray:
     """Return Σ g over the logged rounds up to each recorded round."""
-    sums = np.append(trace.signed_violation, 0.0)  # index −1: before round 1
+    signed = trace.signed_violation
+    sums = np.concatenate([signed, np.zeros_like(signed[:1])])  # index −1: before round 1
     places = np.searchsorted(trace.rounds, logged)
-    single = np.zeros(len(trace.rounds))
+    single = np.zeros_like(signed)
     single[places] = sums[places] - sums[places - 1]
-    return np.cumsum(single)
+    return np.cumsum(single, axis=0)
 
 
 # A worker runs many jobs of one experiment and reuses what it built and what the engine compiled.

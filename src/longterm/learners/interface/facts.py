@@ -123,9 +123,13 @@ class LearnerFacts(PerLearner, Generic[S]):
     def check(self, problem: Problem) -> None:
         """Raise if this learner cannot play the problem. Warn if an assumption of its theorem fails."""
         self.require_playable(problem)
+        for text in self.broken_assumptions(problem):
+            warnings.warn(text, AssumptionWarning, stacklevel=4)
+
+    def broken_assumptions(self, problem: Problem) -> list[str]:
+        """Return the assumptions of its theorem that fail on this problem, as `check` words them."""
         failing = [str(assumption) for assumption in self.assumptions if not assumption.holds]
-        if failing:
-            warnings.warn(f"{type(self).__name__}: {' '.join(failing)}", AssumptionWarning, stacklevel=4)
+        return [f"{type(self).__name__}: {' '.join(failing)}"] if failing else []
 
     def require_playable(self, problem: Problem) -> None:
         """Raise if this learner cannot play the problem. Learners with more requirements extend this."""

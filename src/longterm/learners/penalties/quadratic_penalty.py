@@ -15,7 +15,6 @@ own constant: `docs/proofs/after_the_paper.md`. Not promised: feasibility in a s
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Literal
 
@@ -24,7 +23,6 @@ import numpy as np
 from longterm._base import validate
 from longterm._base.arrays import Array, FloatArray, as_column, namespace, resolution
 from longterm._base.validate import Hyper
-from longterm.errors import AssumptionWarning
 from longterm.learners.interface.feedback import Feedback
 from longterm.learners.interface.needs import StepKind, require_strong_convexity
 from longterm.learners.interface.states import PointState
@@ -114,12 +112,10 @@ class QuadraticPenaltyOGD(DualLearner[PointState]):
             schedule = PenaltySchedule(1 / sigma, 1.0, curvature, factor, sigma)
         return cls(problem.enclosing_set, schedule, penalised, c)
 
-    def check(self, problem: Problem) -> None:
-        super().check(problem)
+    def broken_assumptions(self, problem: Problem) -> list[str]:
         missing = self._missing_curvature(problem)
-        if missing:
-            text = f"QuadraticPenaltyOGD: {missing}: no theorem covers the run"
-            warnings.warn(text, AssumptionWarning, stacklevel=4)
+        text = f"QuadraticPenaltyOGD: {missing}: no theorem covers the run"
+        return super().broken_assumptions(problem) + ([text] if missing else [])
 
     def _missing_curvature(self, problem: Problem) -> str:
         """Return why L is too small, or an empty string."""
