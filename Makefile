@@ -41,7 +41,7 @@ $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "longterm needs Python >= 3.11; name one with: make PYTHON=python3.12 ..." >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[experiments,jax,linear,metrics,onnx,optax,parquet,river,server,test]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dask,experiments,jax,linear,metrics,onnx,optax,parquet,river,server,test]"
 	touch $@
 
 reproduce: $(READY)
@@ -133,6 +133,7 @@ package: $(READY)
 bench: $(READY)
 	$(BIN)/python benchmarks/rounds.py
 	$(BIN)/python benchmarks/engines.py
+	$(BIN)/python benchmarks/sweeps.py
 	$(BIN)/python benchmarks/memory.py
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/psd.py
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/choose.py

@@ -66,7 +66,7 @@ def build(problem, rounds):
 learners()["switching"] = LearnerEntry("switching", build)  # an entry point of your package does this for good
 spec = arena_of(["switching", "aogd", "aftrl"], ["doubly_stochastic size=3"], rounds=256, sequences=2)
 with tempfile.TemporaryDirectory() as folder:
-    found = run_arena(spec, folder, backend=Backend("sequential"), out=io.StringIO())
+    found = run_arena(spec, folder, backend=Backend(workers=1), out=io.StringIO())
 standings = league(found, Preference())
 for row in standings:
     print(row)

@@ -84,7 +84,7 @@ def test_a_page_that_cannot_be_written_is_an_error(capsys, monkeypatch):
 
 
 def test_all_means_the_papers_three_experiments(reports, capsys):
-    assert main(["reproduce", "all", *QUICK, "--backend", "nothing"]) == 2
+    assert main(["reproduce", "all", *QUICK, "--executor", "nothing"]) == 2
     assert main(["reproduce", "all", "sample", "--sequences", "0"]) == 2
     assert "sequences: 0 is not a whole number" in capsys.readouterr().err
 
@@ -134,7 +134,7 @@ def test_data(capsys, monkeypatch, tmp_path):
         (["reproduce", "dsm", "--learners", "adam"], "'adam' is no curve"),
         (["report"], "folders: is empty"),
         (["report", "nowhere"], "is not the folder of an experiment"),
-        (["reproduce", "dsm", "--backend", "nothing"], "backend: 'nothing' cannot be used"),
+        (["reproduce", "dsm", "--executor", "nothing"], "executor: 'nothing' cannot be used"),
         (["reproduce", "dsm", "--workers", "0"], "workers: 0 is not"),
         (["reproduce", "sample", "--rho", "nan"], "problem.budget: nan is neither"),
         (["reproduce", "dsm", "sample", "--learners", "convex-mirror-prox"], "'sample' has none of"),
@@ -277,11 +277,11 @@ def test_an_interrupt_and_a_missing_extra_have_messages(monkeypatch, capsys):
 
 
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", DOCS.read_text(encoding="utf-8"), flags=re.DOTALL)
-PAGES = [DOCS, DOCS.parent / "cluster.md", DOCS.parents[1] / "tutorials" / "reproduce.md"]
+PAGES = [DOCS, DOCS.parent / "beyond_one_machine.md", DOCS.parents[1] / "tutorials" / "reproduce.md"]
 COMMANDS = [
     line for page in PAGES for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("longterm ")
 ]
-NEEDS_MORE = re.compile(r"\ball\b|ijcnn1|dask|ray")
+NEEDS_MORE = re.compile(r"\ball\b|ijcnn1|dask|ray|executor")
 """The network, minutes, or a cluster: these are only parsed here. The data's have a test above."""
 
 

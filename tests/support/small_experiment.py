@@ -1,21 +1,23 @@
-"""A small experiment for tests, learners that fail, and a joblib backend."""
+"""A small experiment for tests, learners that fail, and executors."""
 
 import io
 import os
 import signal
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 
-from longterm import AOGD, Problem
+from longterm import AOGD, Problem, run
 from longterm.catalogue.scenarios import Scenario
 from longterm.errors import DataError
 from longterm.lab import Backend, run_experiment
 from longterm.lab.experiments.spec_tables import spec_of
+from longterm.problems import doubly_stochastic
 from longterm.problems.constraints import Affine
 from longterm.problems.losses import Linear
 from longterm.problems.sets import Ball
-from longterm.problems.streams import Replay
+from longterm.problems.streams import RandomPermutations, Replay
 
 TABLE = {
     "name": "small",
@@ -68,13 +70,34 @@ def leave_the_set(problem, rounds):
     return LeavesTheSet.for_problem(problem)
 
 
+class Stops(AOGD):
+    """A-OGD that stops on the sequence of seed 1, in round 30."""
+
+    def update(self, state, feedback):
+        if np.max(state.round) == 30:
+            learner = AOGD.for_problem(doubly_stochastic(3))
+            x = run(doubly_stochastic(3), learner, RandomPermutations(3), 29, seeds=1, progress=None).state.x
+            if np.any(np.isclose(state.x, x, atol=1e-9).all(axis=-1)):
+                raise ValueError("enough")
+        return super().update(state, feedback)
+
+
+def stop_on_the_second_sequence(problem, rounds):
+    return Stops.for_problem(problem)
+
+
 def refuse(problem, rounds):
     raise DataError("mine.csv", "is empty", "Fill it", line=3)
 
 
-def register_mine():
-    """Register a joblib backend."""
-    import joblib
-    from joblib.parallel import ThreadingBackend
+def lose_every_worker(problem, rounds):
+    """Build a learner by killing the process, each time."""
+    os.kill(os.getpid(), signal.SIGKILL)
 
-    joblib.register_parallel_backend("mine", ThreadingBackend)
+
+def threads():
+    return ThreadPoolExecutor(2)
+
+
+def no_executor():
+    return "an address"

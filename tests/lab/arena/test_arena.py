@@ -29,7 +29,7 @@ from longterm.lab.experiments.spec import ProblemSpec
 from longterm.learners import HedgedCuts, MahdaviOGD
 from longterm.learners.interface.needs import Need
 
-ALONE = Backend("sequential")
+ALONE = Backend(workers=1)
 LEARNERS = ("aogd", "mahdavi_ogd", "mirror_prox", "projected_ogd")
 PROBLEMS = ("doubly_stochastic size=3", "switching_constraints")
 

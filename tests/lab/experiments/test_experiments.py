@@ -104,9 +104,13 @@ def test_finished_jobs_are_not_computed_again(whole, tmp_path, monkeypatch):
         (folder / "runs" / f"{missing}.json").unlink()
     done = []
     work = execute.work
-    monkeypatch.setattr(execute, "work", lambda spec, job, known: done.append(job.stem) or work(spec, job, known))
+    monkeypatch.setattr(execute, "work", lambda spec, batch, known: done.append(batch) or work(spec, batch, known))
     quietly(SMALL, folder)
-    assert sorted(done) == ["comparator-2", "mirror-prox-1"]
+    # The sequences of a curve are played by one call.
+    assert sorted(job.stem for batch in done for job in batch) == [
+        "comparator-2",
+        *(f"mirror-prox-{k}" for k in range(3)),
+    ]
     assert files(folder) == files(whole[0])
     quietly(SMALL, folder)
     assert len(done) == 2

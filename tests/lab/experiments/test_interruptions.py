@@ -1,5 +1,6 @@
 """Stopped, killed, spread over processes and machines: an experiment ends with the same files."""
 
+import logging
 import os
 import pickle
 import random
@@ -8,6 +9,8 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +21,7 @@ from longterm import AOGD, InputError, run
 from longterm.data import load_sample
 from longterm.errors import DataError, LongtermError, SnapshotError, TokenError
 from longterm.lab import Backend, LearnerSpec
+from longterm.lab.experiments import backends
 from longterm.lab.experiments.spec_tables import spec_of
 from longterm.problems import budgeted_logistic
 from longterm.problems.streams import ResampledRows
@@ -127,18 +131,104 @@ def test_sigterm_of_the_other_commands(tmp_path, words):
     assert kept == {path.relative_to(whole): path.read_bytes() for path in whole.glob("**/runs/*.json")}
 
 
+@pytest.fixture
+def workers_import_support(monkeypatch):
+    path = [str(Path(__file__).parents[2] / "support"), os.environ.get("PYTHONPATH", "")]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(path))
+
+
+def with_learner(name):
+    return replace(SMALL, learners=(LearnerSpec(f"small_experiment:{name}", name="mine"), LearnerSpec("aogd")))
+
+
 @pytest.mark.slow
-def test_a_lost_worker_is_reported_and_finished_jobs_stay(tmp_path, monkeypatch):
+def test_a_lost_worker_is_replaced(tmp_path, monkeypatch, workers_import_support):
     monkeypatch.setenv("LOSE_ONCE", str(tmp_path / "lost"))
-    monkeypatch.setenv(
-        "PYTHONPATH", os.pathsep.join([str(Path(__file__).parents[2] / "support"), os.environ.get("PYTHONPATH", "")])
-    )
-    spec = replace(SMALL, learners=(LearnerSpec("small_experiment:lose_the_worker", name="mine"), LearnerSpec("aogd")))
-    with pytest.raises(LongtermError, match="a worker was lost"):
-        quietly(spec, tmp_path / "folder", Backend(workers=2))
+    spec = with_learner("lose_the_worker")
     quietly(spec, tmp_path / "folder", Backend(workers=2))
+    assert (tmp_path / "lost").exists()
     quietly(spec, tmp_path / "other")
     assert files(tmp_path / "folder") == files(tmp_path / "other")
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_lost_again_and_again_is_reported(tmp_path, monkeypatch, workers_import_support):
+    monkeypatch.setattr(backends, "STARTS", 1)
+    with pytest.raises(LongtermError, match=r"a worker was lost .* Finished jobs are kept"):
+        quietly(with_learner("lose_every_worker"), tmp_path / "folder", Backend(workers=2))
+
+
+@pytest.mark.slow
+def test_dask_loses_a_worker_and_gives_the_same_files(tmp_path, monkeypatch, workers_import_support, whole):
+    distributed = pytest.importorskip("distributed", reason="needs the extra `dask`")
+    monkeypatch.setenv("LOSE_ONCE", str(tmp_path / "lost"))
+    monkeypatch.setenv("DASK_DISTRIBUTED__WORKER__MULTIPROCESSING_METHOD", "spawn")
+    spec = with_learner("lose_the_worker")
+    options = {"threads_per_worker": 1, "processes": True, "dashboard_address": None, "silence_logs": logging.CRITICAL}
+    with (
+        warnings.catch_warnings(),
+        distributed.LocalCluster(n_workers=2, host="127.0.0.1", **options) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        warnings.simplefilter("ignore")  # of Dask's own sockets, when its worker is killed
+        executor = client.get_executor(retries=3)
+        quietly(spec, tmp_path / "folder", Backend(executor=executor))
+        quietly(SMALL, tmp_path / "small", Backend(executor=executor))
+    assert (tmp_path / "lost").exists()
+    quietly(spec, tmp_path / "other")
+    assert files(tmp_path / "folder") == files(tmp_path / "other")
+    assert files(tmp_path / "small") == files(whole[0])
+
+
+@pytest.mark.slow
+@pytest.mark.cross
+def test_ray_loses_a_worker_and_gives_the_same_files(tmp_path, monkeypatch, workers_import_support, whole):
+    ray = pytest.importorskip("ray", reason="needs the extra `ray`")
+    monkeypatch.setenv("LOSE_ONCE", str(tmp_path / "lost"))
+    spec = with_learner("lose_the_worker")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False)
+        try:
+            quietly(spec, tmp_path / "folder", Backend(executor="longterm.compat.ray:executor"))
+            quietly(SMALL, tmp_path / "small", Backend(executor="longterm.compat.ray:executor"))
+        finally:
+            ray.shutdown()
+    assert (tmp_path / "lost").exists()
+    quietly(spec, tmp_path / "other")
+    assert files(tmp_path / "folder") == files(tmp_path / "other")
+    assert files(tmp_path / "small") == files(whole[0])
+
+
+def test_a_module_that_only_the_worker_misses_has_a_remedy(tmp_path):
+    class Elsewhere(ThreadPoolExecutor):
+        def submit(self, fn, /, *args, **kwargs):
+            future = Future()
+            future.set_exception(ModuleNotFoundError("No module named 'mine'", name="mine"))
+            return future
+
+    with pytest.raises(LongtermError, match=r"a worker cannot import 'mine'\. .*upload_file.*runtime_env"):
+        quietly(SMALL, tmp_path / "folder", Backend(executor=Elsewhere()))
+
+
+def test_an_interrupted_batch_ends_with_the_same_files(whole, tmp_path):
+    """The records of some sequences are there, so the batch is computed again and only the others are written."""
+    folder = tmp_path / "folder"
+    quietly(SMALL, folder)
+    kept = folder / "runs" / "mirror-prox-1.json"
+    before = kept.stat().st_mtime_ns
+    for name in ("mirror-prox-0", "mirror-prox-2", "comparator-1"):
+        (folder / "runs" / f"{name}.json").unlink()
+    quietly(SMALL, folder)
+    assert kept.stat().st_mtime_ns == before
+    assert files(folder) == files(whole[0])
+
+
+def test_a_run_that_stops_does_not_stop_the_other_sequences(tmp_path):
+    spec = with_learner("stop_on_the_second_sequence")
+    with pytest.raises(LongtermError, match=r"1 runs stopped:\n  mine on .*, seed 1, round 30: ValueError: enough"):
+        quietly(spec, tmp_path / "folder")
+    assert sorted(path.stem for path in (tmp_path / "folder" / "runs").glob("mine-*.json")) == ["mine-0", "mine-2"]
 
 
 @pytest.mark.slow
@@ -165,19 +255,23 @@ def test_errors_can_be_pickled():
 
 
 @pytest.mark.slow
-def test_another_backend_by_registering_it(whole, tmp_path):
-    backend = Backend("mine", 1, "small_experiment:register_mine")
-    quietly(SMALL, tmp_path / "folder", backend)
-    assert files(tmp_path / "folder") == files(whole[0])
+def test_any_executor(whole, tmp_path):
+    quietly(SMALL, tmp_path / "named", Backend(executor="small_experiment:threads"))
+    with ThreadPoolExecutor(2) as executor:
+        quietly(SMALL, tmp_path / "given", Backend(executor=executor))
+        assert executor.submit(int).result() == 0  # it is not shut down
+    assert files(tmp_path / "named") == files(tmp_path / "given") == files(whole[0])
 
 
-def test_unknown_backends_are_refused(tmp_path):
-    for backend, match in (
-        (Backend("nothing"), "backend: 'nothing' cannot be used .* Choose loky, or register another"),
-        (Backend("mine", register="no_such_module:function"), "cannot be imported"),
+def test_what_is_no_executor_is_refused(tmp_path):
+    for where, match in (
+        ("nothing", "executor: 'nothing' cannot be used .* Give module:function"),
+        ("no_such_module:function", "cannot be used"),
+        ("small_experiment:no_such_function", "cannot be used"),
+        ("small_experiment:no_executor", "returned a str, not a concurrent.futures.Executor"),
     ):
         with pytest.raises(InputError, match=match):
-            quietly(SMALL, tmp_path / "folder", backend)
+            quietly(SMALL, tmp_path / "folder", Backend(executor=where))
 
 
 @pytest.mark.slow

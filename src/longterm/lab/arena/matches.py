@@ -93,7 +93,7 @@ def run_arena(
         todo = [job for job in jobs if (results.read(job) or {"failed": True}).get("failed")]
         with reporter("auto", "arena", unit="jobs", lines=lines) as report, open_backend(backend or Backend()) as do:
             for done, (content, seconds) in enumerate(do(work, [(spec, job) for job in todo]), start=1):
-                results.store(content, seconds)
+                results.store((content, seconds))
                 if content.get("failed"):
                     lines.write(f"{content['refused']}\n")
                 report(done, len(todo))

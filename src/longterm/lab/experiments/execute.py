@@ -75,20 +75,18 @@ def run_experiment(
         with open_backend(backend or Backend()) as do:
             prepared = results.read(Job("problem"))
             if prepared is None:
-                for content, seconds in do(prepare, [(spec,)]):
-                    results.store(content, seconds)
+                for record in do(prepare, [(spec,)]):
+                    results.store(record)
                 prepared = results.require(Job("problem"))
             unfinished = {job.stem for job in results.unfinished(all_jobs(spec, prepared))}
             todo = [batch for batch in batches(spec, prepared) if not unfinished.isdisjoint(job.stem for job in batch)]
             done, total, failures = 0, len(unfinished), []
             with reporter("auto", spec.name, unit="runs", lines=out) as report:
                 for records in do(work, [(spec, batch, prepared) for batch in todo]):
-                    for content, seconds in records:
-                        if "failed" in content:
-                            failures.append(content["failed"])
-                        elif content["job"] in unfinished:
-                            results.store(content, seconds)
-                        done += content.get("job") in unfinished
+                    new = [record for record in records if record[0]["job"] in unfinished]
+                    failures += [content["failed"] for content, _ in new if "failed" in content]
+                    results.store(*(record for record in new if "failed" not in record[0]))
+                    done += len(new)
                     report(done, total)
         if failures:
             hidden = len(failures) - MAX_LISTED

@@ -145,11 +145,12 @@ class JobFolder:
             raise InputError(str(self.path), what, "Run the same specification into it again: only this is computed")
         return content
 
-    def store(self, content: Mapping[str, Any], seconds: float) -> None:
-        """Write the record of a job and its time."""
-        stem = content["job"]
-        write_file(self.runs / f"{stem}.json", encode_record(content))
-        write_json(self.path / "timings.json", {**self.timings, stem: round(seconds, 3)})
+    def store(self, *records: tuple[Mapping[str, Any], float]) -> None:
+        """Write the records of jobs, each with its seconds."""
+        for content, _ in records:
+            write_file(self.runs / f"{content['job']}.json", encode_record(content))
+        taken = {content["job"]: round(seconds, 3) for content, seconds in records}
+        write_json(self.path / "timings.json", {**self.timings, **taken})
 
     @property
     def timings(self) -> dict[str, float]:

@@ -88,7 +88,7 @@ def batches(spec: ExperimentSpec, prepared: Mapping[str, Any] | None) -> list[Ba
     """
     seeds = seeds_of(spec, prepared)
     parts = [seeds[k : k + SEEDS_IN_A_BATCH] for k in range(0, len(seeds), SEEDS_IN_A_BATCH)]
-    comparators = [tuple(Job("comparator", seed=seed) for seed in part) for part in parts]
+    comparators: list[Batch] = [(Job("comparator", seed=seed),) for seed in seeds]
     return comparators + [tuple(Job("run", curve, seed) for seed in part) for curve in spec.curves for part in parts]
 
 
