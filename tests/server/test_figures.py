@@ -189,3 +189,22 @@ def test_a_forged_history_is_refused(tmp_path, content):
     database.write([("UPDATE longterm_parts SET content = ?", (content,)), ("DELETE FROM longterm_rounds", ())], 0)
     with pytest.raises(DatabaseError, match="history"):
         history.totals()
+
+
+def test_a_history_that_fails_once_is_logged_and_goes_on(tmp_path, monkeypatch, caplog):
+    add, failures = History.add, [RuntimeError("no reason"), DatabaseError("a.db", "busy", "locked", "Wait")]
+
+    def failing(self, *arguments):
+        if failures:
+            raise failures.pop()
+        add(self, *arguments)
+
+    monkeypatch.setattr(History, "add", failing)
+    monkeypatch.setattr("longterm.server.app.FLUSH_SECONDS", 0.05)
+    with in_thread(tmp_path) as url, Client(url) as client:
+        client.hold("money", "team", 1, "one")
+        deadline = time.monotonic() + 10
+        while failures or metrics(url)["longterm_calls_total", "200", "hold", "money"] != 1:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+    assert sum("the history was not written" in record.getMessage() for record in caplog.records) == 2

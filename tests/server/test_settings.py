@@ -132,7 +132,7 @@ def test_the_containers_fit_together():
         if volume.startswith("./")
     ]
     assert all((EXAMPLES / path).is_file() for path in mounted)
-    assert len(mounted) == 5
+    assert len(mounted) == 6
     assert all(port.startswith("127.0.0.1:") for one in compose["services"].values() for port in one.get("ports", ()))
     for name in ("prometheus.yml", "alerts.yml", "grafana/provisioning.yaml", "grafana/datasource.yaml"):
         assert yaml.safe_load((EXAMPLES / name).read_text())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -44,6 +45,7 @@ HISTORY_STEP = "LONGTERM_HISTORY_STEP"
 """The environment variable with the seconds of an interval of the history."""
 ACCESS_LOG = "LONGTERM_ACCESS_LOG"
 """The environment variable that is "1" if workers write an access log."""
+LOG = logging.getLogger("longterm.server")
 FLUSH_SECONDS = 1.0
 """Counts are added to the history this often."""
 _REFUSALS: dict[int | str, dict[str, Any]] = {
@@ -173,15 +175,14 @@ class _Served:
                 self.recorder.note(time=time(), what="refused", detail=path, who=who, **place)
 
     async def flush_for_ever(self) -> None:
-        """Add counts and figures to the history until it is cancelled."""
+        """Add counts and figures to the history until it is cancelled. A failure is logged, and tried again."""
         while True:
             await asyncio.sleep(FLUSH_SECONDS)
-            if self.recorder.is_due:
-                with suppress(LongtermError):
-                    await self.views.flush(with_figures=True)
-            elif self.recorder.has_counts:
-                with suppress(LongtermError):
-                    await self.views.flush(with_figures=False)
+            if self.recorder.is_due or self.recorder.has_counts:
+                try:
+                    await self.views.flush(with_figures=self.recorder.is_due)
+                except Exception as error:  # whatever it is, the server goes on
+                    LOG.warning("the history was not written: %s", error)
 
     async def close(self) -> None:
         """Write the last counts, and close every object after its last call."""
