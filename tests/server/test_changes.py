@@ -195,6 +195,16 @@ def test_an_operator_changes_limits_over_http(tmp_path):
             )
             with pytest.raises(ServerError, match="did you mean 'team'"):
                 operator.set("money", "tem", limit=1)
+            bid = operator.bid("campaign", 1.0)["token"]
+            operator.settle("campaign", bid, paid=0.5)
+            operator.correct_round("campaign", bid, 0.25)
+            choice = operator.act("images", context=[1.0, 0.0], costs=[0.5, 0.5])["token"]
+            operator.settle("images", choice, reward=1.0, cost=0.5)
+            operator.correct_round("images", choice, 0.125)
+            assert team.status()["campaign"]["spent"] == 0.25
+            assert team.status()["images"]["spent"] == {"money": 0.125}
+            with pytest.raises(ServerError, match="token"):
+                operator.correct("campaign", "one", 1)
             assert operator.set("campaign", budget=30.0)["limit"] == 30.0
             assert team.status()["campaign"]["limit"] == 30.0
             with pytest.raises(ServerError, match="cannot be changed"):

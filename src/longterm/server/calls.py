@@ -218,9 +218,20 @@ def reset(found: Ledger, body: bodies.Reset, who: str) -> bodies.Settings:
     return _settings(found, body.account)
 
 
-def correct(found: Ledger, body: bodies.Correct, who: str) -> bodies.Corrected:
-    """Replace the cost of a settled hold. Both entries stay in the record."""
-    done = found.correct(body.key, body.actual, correction=body.correction, force=body.force, who=who, note=body.note)
+def correct(
+    found: Ledger | LivePacer | ServedChooser | ServedRouter, body: bodies.Correct, who: str
+) -> bodies.Corrected:
+    """Replace the cost of a settled hold, choice or bid. Both costs stay in the record."""
+    given: dict[str, Any] = {"correction": body.correction, "force": body.force}
+    if not isinstance(found, Ledger):
+        if body.token is None:
+            raise InputError("token", "is missing", "Give the token of the choice or the bid")
+        rounds: Any = getattr(found, "chooser", found)
+        rounds.correct(body.token, float(body.actual), **given)
+        return bodies.Corrected(new=body.actual)
+    if body.key is None or not isinstance(body.actual, int):
+        raise InputError("key", "is missing, or the amount is not whole", "Give the key of the hold and whole units")
+    done = found.correct(body.key, body.actual, who=who, note=body.note, **given)
     return bodies.Corrected(account=done.account, old=done.old, new=done.new, moved=list(done.moved))
 
 
@@ -252,7 +263,7 @@ CALLS = (
     Call("release", bodies.Release, bodies.Done, (Ledger,), release, _held_account),
     Call("set", bodies.Change, bodies.Settings, (Ledger, LivePacer), change, is_admin=True),
     Call("reset", bodies.Reset, bodies.Settings, (Ledger,), reset, is_admin=True),
-    Call("correct", bodies.Correct, bodies.Corrected, (Ledger,), correct, is_admin=True),
+    Call("correct", bodies.Correct, bodies.Corrected, (Ledger, LivePacer, *_CHOOSERS), correct, is_admin=True),
     Call("force-release", bodies.ForceRelease, bodies.Done, (Ledger,), force_release, is_admin=True),
 )
 """All POST paths."""

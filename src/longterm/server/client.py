@@ -153,6 +153,10 @@ class Client:
         """Replace the cost of a settled hold; perhaps with `force` and a `note`."""
         return self._call("correct", name=name, key=key, actual=actual, correction=correction or _key(), **options)
 
+    def correct_round(self, name: str, token: str, actual: float, **options: Any) -> dict[str, Any]:
+        """Replace the cost of a choice or the payment of a bid; perhaps with `correction` and `force`."""
+        return self._call("correct", name=name, token=token, actual=actual, **({"correction": _key()} | options))
+
     def force_release(self, name: str, key: str) -> dict[str, Any]:
         """Give back a hold, or a lease whose holder died."""
         return self._call("force-release", name=name, key=key)

@@ -167,10 +167,11 @@ class Reset(Named):
 
 
 class Correct(Named):
-    """The right cost of a hold that was settled."""
+    """The right cost of a settled hold (`key`), or of a choice or a bid (`token`)."""
 
-    key: Text
-    actual: int
+    key: Text | None = None
+    token: RoundToken | None = None
+    actual: int | float
     correction: Key = None
     force: bool = Field(default=False, description="Accept a cost above 100 times the amount held.")
     note: Note = ""
@@ -197,12 +198,12 @@ class Settings(BaseModel):
 
 
 class Corrected(BaseModel):
-    """A correction."""
+    """A correction; of a ledger, with the account and the cost before."""
 
-    account: str
-    old: int
-    new: int
-    moved: list[str] = Field(description="Accounts that were corrected in a later period.")
+    account: str | None = None
+    old: int | None = None
+    new: int | float
+    moved: list[str] = Field(default=[], description="Accounts that were corrected in a later period.")
 
 
 class Done(BaseModel):
