@@ -45,6 +45,8 @@ from longterm.problems.sets import Set
 
 MOST_CUTS = 30
 """The most cuts of a round by a known constraint, or by remembered half-spaces. Few rounds need more than five."""
+MET = 3.0
+"""Cuts by remembered half-spaces end where this many times the tolerance is left."""
 EMPTY = 4.0
 """Remembered half-spaces are forgotten where this many times the tolerance is left after all cuts."""
 PARALLEL = 4.5e-5
@@ -148,7 +150,7 @@ def cut_by_memory(
     first = cutter(y)
     if all_below_if_concrete(first.excess, 0.0):
         return y, rows, lost
-    points, _, left = cut_until(y, lambda _: first, lambda _: cutter, mean, tolerance, over, MOST_CUTS)
+    points, _, left = cut_until(y, lambda _: first, lambda _: cutter, mean, MET * tolerance, over, MOST_CUTS)
     unmet = left > EMPTY * tolerance
     kept = forget(rows, unmet, value > 0)
     lost = lost + as_float(unmet, x) + count_rows(rows) - count_rows(kept)
