@@ -252,6 +252,26 @@ def test_a_scale_without_rows_or_with_many_is_restored(tmp_path):
     same(learner, BudgetLinearLearner.load(tmp_path / "file"))
 
 
+@pytest.mark.parametrize("kind", [False, True])
+def test_a_column_that_comes_after_the_last_update_keeps_its_factor(kind):
+    X, y = rows(40)
+    X[:20, 2] = 0.0
+    learner = scaled_learner(sparse=kind)
+    learner.learn(X[:20], y[:20])
+    first = learner._scale.factors[2]
+    learner.learn(X[20:30], y[20:30])
+    assert learner._scale.factors[2] != first  # its first value says in which unit it is
+    learner = scaled_learner(sparse=kind)
+    learner.learn(X[:20], y[:20])
+    learner._scale.counts[0] = 2**18
+    factors = learner._scale.factors.copy()
+    for start in range(20, 40, 5):
+        learner.learn(X[start : start + 5], y[start : start + 5])
+    assert (learner._scale.factors <= factors).all()  # a dense row that would be too long is shortened
+    if kind:
+        np.testing.assert_array_equal(learner._scale.factors, factors)
+
+
 def test_losses_that_are_steeper_in_some_rows_than_in_all_are_no_state():
     scale = FeatureScale(2, True)
     scale.observe(np.ones((3, 2)), np.array([0.5, 1.0, 0.25]))

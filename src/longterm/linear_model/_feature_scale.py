@@ -146,6 +146,8 @@ class FeatureScale:
 
     def knows(self, rows: Any) -> bool:
         """Return True if no column that is not 0 in these rows would be met for the first time."""
+        if self.counts[0] >= LAST:
+            return True
         unseen = self.seen == 0 if not isinstance(rows, tuple) else self.seen[rows[1]] == 0
         return not unseen.any()
 
@@ -155,7 +157,7 @@ class FeatureScale:
         This takes no pass over all columns of sparse rows. Return what `forget` needs to take it back.
         """
         columns, values = NO_COLUMNS, NO_VALUES
-        if self.counts[0] > 0:
+        if 0 < self.counts[0] < LAST:  # later rows are not counted, so a column could be met twice
             columns, values = self._first_values(rows)
         met = Met(columns, self.factors[columns], self.bounds[columns])
         if len(columns):
