@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 
 from longterm import InputError, Problem
-from longterm.learners import MirrorProx, NoViolationMirrorProx, TwoPointBandit
+from longterm.learners import ConstrainedExperts, MirrorProx, NoViolationMirrorProx, TwoPointBandit
 from longterm.problems.constraints import Affine
 from longterm.problems.losses import Linear
-from longterm.problems.sets import Box
+from longterm.problems.sets import Box, Simplex
 from longterm.testing import find_worst_cases
 from parameter_space import PARAMETERS, all_kinds, choices_of, drawn, signature_of
 
@@ -58,6 +58,15 @@ def test_every_parameter_has_a_range(name):
 # --- what the search has found -------------------------------------------------------------------------------
 
 HALF = Problem(Box([-1.0], [1.0]), Linear(1), Affine([[1.0]], [0.0]))
+
+
+@pytest.mark.parametrize("scale", ["loss_scale", "constraint_scale"])
+def test_experts_have_no_theorem_for_smaller_scales(scale):
+    """The losses and violations of the theorem are at most 1 after the division."""
+    problem = Problem(Simplex(3), Linear(3), Affine([[1.0, 0.0, 0.0]], [0.0]))
+    made = ConstrainedExperts.for_problem(problem, horizon=100)
+    assert made.bound(problem, 100)
+    assert "scales are below" in replace(made, **{scale: 0.9 * getattr(made, scale)}).bound(problem, 100).reason
 
 
 def test_mirror_prox_has_no_theorem_for_unequal_steps():

@@ -108,7 +108,7 @@ PARAMETERS: Mapping[str, Draw] = {
     "limit": _default,
     "noise": _default,
     "delta": _size(-3.0, -0.1),
-    "spanned": _among(True, False),
+    "spanned": _default,
 }
 """Ranges by name. `Literal` types need none."""
 
