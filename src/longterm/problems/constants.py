@@ -7,8 +7,11 @@ from dataclasses import dataclass, fields
 from longterm._base import validate
 from longterm.errors import InputError
 
-LARGEST = 1e30
-"""Constants above it, or below its inverse, are refused: step sizes and bounds are made of their powers."""
+LARGEST = 1e60
+"""Constants above it, or below its inverse, are refused: step sizes and bounds are made of their powers.
+
+The range of the losses may be smaller: nothing divides by it.
+"""
 
 
 @dataclass(frozen=True)
@@ -40,9 +43,10 @@ class Constants:
     def __post_init__(self) -> None:
         for constant in fields(self):
             value = validate.non_negative_scalar(constant.name, getattr(self, constant.name))
-            if value and not 1 / LARGEST <= value <= LARGEST:
+            least = 0.0 if constant.name == "loss_range" else 1 / LARGEST
+            if value and not least <= value <= LARGEST:
                 remedy = "Use another unit for decisions, losses or constraints"
-                raise InputError(constant.name, f"{value:g} is not between {1 / LARGEST:g} and {LARGEST:g}", remedy)
+                raise InputError(constant.name, f"{value:g} is not between {least:g} and {LARGEST:g}", remedy)
 
     @property
     def gradient_bound(self) -> float:

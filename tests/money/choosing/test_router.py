@@ -247,9 +247,9 @@ def test_a_long_request_does_not_raise_the_bound_of_others():
 
 def test_the_cheapest_model_answers_when_the_ceiling_is_broken():
     """One answer of the small model costs more than the bound of the large one: the small one is still cheaper."""
-    router = Router.for_models(MODELS, per_request=3e-3, features=1)
+    router = Router.for_models(MODELS, per_request=3e-3, features=1, largest={"large": 0.05})
     with pytest.warns(BrokenBoundWarning):
-        router.settle(router.route([0.5], models=["small"]), 0.5, 1.0)
+        router.settle(router.route([0.5], models=["small"]), 0.5, 0.1)
     assert router.largest["small"] > router.largest["large"]
     assert {router.route([x]).model for x in np.linspace(0, 1, 20)} == {"small"}
 
