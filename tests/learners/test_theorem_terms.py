@@ -171,7 +171,9 @@ def test_hedged_cuts_count_every_expert() -> None:
 def test_a_fixed_constraint_has_every_term() -> None:
     """(c) by hand: the first round, the tolerance, and rounds that needed more cuts."""
     problem = Problem(INTERVAL, Linear(1), Affine([[1.0]], [0.5]))  # D = 1.5
-    found = hedged_cuts_bounds.fixed_bounds(problem, 1.0, 0.25, np.asarray(0.0), 0.005, np.asarray(100.0), np.asarray(3.0))
+    found = hedged_cuts_bounds.fixed_bounds(
+        problem, 1.0, 0.25, np.asarray(0.0), 0.005, np.asarray(100.0), np.asarray(3.0)
+    )
     assert float(found["hard_violation"]) == pytest.approx(0.25 + 2 * 0.005 * 2 * 10 + 1.5 * 3, rel=1e-12)
     squared = 0.25**2 + (0.005 * 2) ** 2 * (1 + math.log(100)) + 1.5**2 * 3
     assert float(found["squared_violation"]) == pytest.approx(squared, rel=1e-12)
