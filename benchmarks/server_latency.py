@@ -29,7 +29,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 
 from postgres import server
-from servers import free_port, in_process
+from servers import answers, free_port, in_process
 
 SERVICE = """
 database = "set by the environment"
@@ -125,12 +125,8 @@ def bare(folder: Path, database: str) -> Iterator[str]:
     )
     url = f"http://127.0.0.1:{port}"
     try:
-        while True:
-            try:
-                rate(url, lambda connection: connection.request("GET", "/health"), 0.01, 1)
-                break
-            except OSError:
-                time.sleep(0.1)
+        while not answers(url):
+            time.sleep(0.1)
         yield url
     finally:
         process.terminate()
