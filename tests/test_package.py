@@ -1,8 +1,10 @@
 """Facts about the package itself."""
 
+import ast
 import contextlib
 import subprocess
 import sys
+from collections import Counter
 from importlib import metadata
 from pathlib import Path
 
@@ -74,3 +76,15 @@ def test_pins_serve_every_python_that_the_package_does():
                 wanted = SpecifierSet(found.get("Requires-Python") or "")
                 lacking |= {pin.name: str(wanted)} if not wanted.contains("3.11.0") else {}
     assert lacking == {}
+
+
+def test_names_of_classes_and_modules_say_one_thing():
+    """A class name occurs once. A module name repeats only where the folder explains it."""
+    classes: Counter[str] = Counter()
+    modules: Counter[str] = Counter()
+    for file in ROOT.rglob("*.py"):
+        modules[file.stem] += 1
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        classes.update(node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    assert [name for name, times in classes.items() if times > 1] == []
+    assert len([name for name, times in modules.items() if times > 1 and name not in ("base", "__init__")]) <= 8

@@ -20,7 +20,7 @@ from longterm.catalogue.words import parse_words
 from longterm.cli.output import terminal_width
 from longterm.errors import InputError, did_you_mean
 from longterm.money import Ledger, LivePacer
-from longterm.money.ledger.accounts import Entry, OpenHold
+from longterm.money.ledger.accounts import LedgerEntry, OpenHold
 from longterm.money.pacing.live_pacer import CHANGEABLE
 from longterm.storage import backup, restore
 from longterm.storage.contents import StoredObject, describe, read_definition, rename
@@ -259,7 +259,7 @@ def _age(seconds: float | None) -> str:
     return f"{size:.0f} {unit}"
 
 
-def _print_log(rows: Sequence[tuple[str, str, Entry]], style: str) -> None:
+def _print_log(rows: Sequence[tuple[str, str, LedgerEntry]], style: str) -> None:
     lines = [
         {"time": datetime.fromtimestamp(entry.time, UTC).isoformat(timespec="milliseconds"), "ledger": ledger}
         | {"unit": unit, **{key: value for key, value in entry._asdict().items() if key != "time"}}
@@ -268,7 +268,7 @@ def _print_log(rows: Sequence[tuple[str, str, Entry]], style: str) -> None:
     if style == "json":
         sys.stdout.writelines(json.dumps(line) + "\n" for line in lines)
         return
-    writer = csv.DictWriter(sys.stdout, ["time", "ledger", "unit", *Entry._fields[1:]], lineterminator="\n")
+    writer = csv.DictWriter(sys.stdout, ["time", "ledger", "unit", *LedgerEntry._fields[1:]], lineterminator="\n")
     writer.writeheader()
     writer.writerows(lines)
 

@@ -144,7 +144,7 @@ class Release(Named):
     key: Text
 
 
-class Change(Named):
+class ChangeRequest(Named):
     """New settings of an account, or the budget and horizon of a pacer. What is left out stays."""
 
     account: Text | None = None
@@ -183,7 +183,7 @@ class ForceRelease(Named):
     key: Text
 
 
-class Settings(BaseModel):
+class AccountSettings(BaseModel):
     """An account, or a pacer."""
 
     limit: float | int

@@ -7,7 +7,7 @@ import pytest
 
 from longterm import Ledger
 from longterm.errors import DatabaseError, InputError, OutOfBudgetError
-from longterm.money.ledger.accounts import Balance, Correction
+from longterm.money.ledger.accounts import Balance, LedgerCorrection
 
 DAY = 86_400
 
@@ -26,11 +26,11 @@ def spend(ledger, key, amount, account="day"):
 
 def test_a_correction_counts_in_the_account_and_its_parents(tree):
     spend(tree, "k", 90)
-    assert tree.correct("k", 9, correction="c", who="bob", note="a typo") == Correction("day", "k", 90, 9, ())
+    assert tree.correct("k", 9, correction="c", who="bob", note="a typo") == LedgerCorrection("day", "k", 90, 9, ())
     assert tree.balance("day") == Balance(100, 9, 0)
     assert tree.balance("year") == Balance(1000, 9, 0)
     assert tree.correct("k", 20).old == 9
-    assert tree.correct("k", 9, correction="c") == Correction("day", "k", 90, 9, ())  # a repeated call
+    assert tree.correct("k", 9, correction="c") == LedgerCorrection("day", "k", 90, 9, ())  # a repeated call
     assert tree.balance("year").spent == 20
     with pytest.raises(InputError, match="has corrected"):
         tree.correct("k", 8, correction="c")

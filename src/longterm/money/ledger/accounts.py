@@ -230,7 +230,7 @@ class OpenHold(NamedTuple):
     who: str
 
 
-class Entry(NamedTuple):
+class LedgerEntry(NamedTuple):
     """An entry of the record of a ledger: what changed the money of an account, and by whom.
 
     Parameters
@@ -258,7 +258,7 @@ class Entry(NamedTuple):
     note: str
 
 
-class Correction(NamedTuple):
+class LedgerCorrection(NamedTuple):
     """The effect of `Ledger.correct`.
 
     Parameters

@@ -33,8 +33,8 @@ from longterm.money.ledger.accounts import (
     SECOND,
     AccountSettings,
     Balance,
-    Correction,
-    Entry,
+    LedgerCorrection,
+    LedgerEntry,
     OpenHold,
     Period,
     elapsed,
@@ -534,7 +534,7 @@ settled, or for its period to end, or raise its limit.
         force: bool = False,
         who: str = "",
         note: str = "",
-    ) -> Correction:
+    ) -> LedgerCorrection:
         """Replace the cost that counts for a closed hold, in its account and all accounts that it belongs to.
 
         The settlement and the correction both stay in the record. An account whose period of the settlement is over is
@@ -555,7 +555,7 @@ settled, or for its period to end, or raise its limit.
 
         Returns
         -------
-        Correction
+        LedgerCorrection
             The cost before and after, and the accounts that were corrected in a later period.
 
         Raises
@@ -566,7 +566,7 @@ settled, or for its period to end, or raise its limit.
         own = None if correction is None else require_text("correction", correction)
         given = require_text("key", key), require_amount("actual", actual), own
         texts = require_note("who", who), require_note("note", note)
-        found: Correction = self._replica.run(partial(self._rows.correct, force=force), *given, *texts)
+        found: LedgerCorrection = self._replica.run(partial(self._rows.correct, force=force), *given, *texts)
         return found
 
     def account_of(self, key: str) -> str:
@@ -580,7 +580,7 @@ settled, or for its period to end, or raise its limit.
         found: list[OpenHold] = self._replica.run(self._rows.open_holds, name)
         return found
 
-    def record(self, *, since: float = 0.0, most: int = 1000) -> list[Entry]:
+    def record(self, *, since: float = 0.0, most: int = 1000) -> list[LedgerEntry]:
         """Return what changed the money of accounts, the newest first.
 
         Closed holds, corrections and changed limits are kept for `keep` seconds.
@@ -593,7 +593,7 @@ settled, or for its period to end, or raise its limit.
             The largest number of entries.
         """
         after = int(validate.non_negative_scalar("since", since) * SECOND)
-        found: list[Entry] = self._replica.run(self._rows.record, after, validate.count("most", most))
+        found: list[LedgerEntry] = self._replica.run(self._rows.record, after, validate.count("most", most))
         return found
 
     def lease(self, account: str, amount: int, seconds: float, *, who: str | None = None) -> Lease:

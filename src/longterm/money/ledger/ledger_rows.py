@@ -18,9 +18,9 @@ from longterm.money.ledger.accounts import (
     SETTLED,
     STATUS,
     Account,
-    Correction,
-    Entry,
     Hold,
+    LedgerCorrection,
+    LedgerEntry,
     OpenHold,
     period_of,
     require_plausible,
@@ -200,7 +200,7 @@ class LedgerRows:
         note: str,
         *,
         force: bool,
-    ) -> Correction:
+    ) -> LedgerCorrection:
         """Replace the cost that counts for a settled hold by another one."""
         hold, now = self._current(database, key), database.now()
         old = hold.spent
@@ -209,7 +209,7 @@ class LedgerRows:
                 if after != actual:
                     what = f"{correction!r} has corrected {key!r} to {after}"
                     raise InputError("correction", what, "Use the key of a correction once")
-                return Correction(account, key, before, after, _names(database, moved))
+                return LedgerCorrection(account, key, before, after, _names(database, moved))
             old = after
         if hold.status not in (SETTLED, RELEASED):
             raise InputError("key", f"{key!r} is {STATUS[hold.status]}", "Settle it, and correct only what was settled")
@@ -222,7 +222,7 @@ class LedgerRows:
             self._write(database, [one.changed(actual - old, 0, 0) for one in chain])
         own = correction or f"without a key, at {now}"
         self.enter(database, "corrected", hold.account, old, actual, who, note, key, own, moved)
-        return Correction(hold.account, key, old, actual, moved)
+        return LedgerCorrection(hold.account, key, old, actual, moved)
 
     def set_limits(
         self, database: Database, name: str, limit: int, reserve: int | None, who: str = "", note: str = ""
@@ -295,7 +295,7 @@ class LedgerRows:
             if account is None or one.account == account
         ]
 
-    def record(self, database: Database, since: int, most: int) -> list[Entry]:
+    def record(self, database: Database, since: int, most: int) -> list[LedgerEntry]:
         """Return what changed the money of accounts since a time, the newest first."""
         self.expire(database, database.now())
         found = []
@@ -307,11 +307,11 @@ class LedgerRows:
             if type(made) is not int or not isinstance(key, str):
                 raise _corrupted(database, "an entry of the record makes no sense")
             given = what, account, _key(key), old, new, who, f"{said}{note}".strip()
-            found.append(Entry(made / SECOND, *given))
+            found.append(LedgerEntry(made / SECOND, *given))
         for row in database.read(sql.READ_CLOSED_HOLDS, self.ledger, since, most):
             one = self._checked(database, Hold(*row))
             closed = STATUS[one.status], one.account, _key(one.key), one.answer, one.spent, one.who, ""
-            found.append(Entry((one.closed or 0) / SECOND, *closed))
+            found.append(LedgerEntry((one.closed or 0) / SECOND, *closed))
         return sorted(found, key=lambda entry: -entry.time)[:most]
 
     # --- rows -------------------------------------------------------------------------------------------------
