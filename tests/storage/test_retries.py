@@ -59,14 +59,14 @@ def test_a_choice_settled_in_two_parts_is_closed_for_a_replica_that_is_behind(tm
 
 def test_a_delay_counts_the_rounds_that_another_replica_has_asked_for(tmp_path, monkeypatch):
     with start(tmp_path) as one, start(tmp_path) as other:
-        token, write, asked = one.ask(), Database.write, []
+        token, locked, asked = one.ask(), Database.locked, []
 
-        def write_after_an_ask(self, *arguments):
+        def lock_after_an_ask(self, name):
             if self is one._replica.database and not asked:
                 asked.append(other.ask())
-            return write(self, *arguments)
+            return locked(self, name)
 
-        monkeypatch.setattr(Database, "write", write_after_an_ask)
+        monkeypatch.setattr(Database, "locked", lock_after_an_ask)
         one.tell(token, loss_parameters=TARGET)
         assert one.state.largest_delay == 1
 

@@ -399,18 +399,26 @@ class Run:
         """Make one call of another replica between the computation and the write of a call."""
         made, between, done = self.replica(at), self.replica(other), []
         replica = getattr(made, "chooser", made)._replica
-        write = replica.database.write
+        write, locked = replica.database.write, replica.database.locked
+
+        def cross_once() -> None:
+            if not done:
+                done.append((crossing, self.outcome(between, crossing, 0)))
 
         def write_after(statements: Any, guarded: int) -> Any:
-            if statements and not done:
-                done.append((crossing, self.outcome(between, crossing, 0)))
+            if statements:
+                cross_once()
             return write(statements, guarded)
 
-        replica.database.write = write_after
+        def lock_after(name: str) -> Any:
+            cross_once()
+            return locked(name)
+
+        replica.database.write, replica.database.locked = write_after, lock_after
         try:
             first = call, self.outcome(made, call, 0)
         finally:
-            del replica.database.write
+            del replica.database.write, replica.database.locked
         if done:
             self.together([*done, first])
         else:

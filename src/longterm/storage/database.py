@@ -365,6 +365,17 @@ class Database:
         self._synchronised = wall_now, wall, monotonic
         return wall_now
 
+    def needs_lock(self, statements: Sequence[Statement]) -> bool:
+        """Return whether these statements need a transaction that locks the file."""
+        return len(statements) > 1 and not self.is_postgres
+
+    def write_if_current(self, statements: Sequence[Statement]) -> bool:
+        """Execute statements inside a transaction. Return False, with nothing changed, if the first changes no row."""
+        if self._execute(*statements[0]).rowcount != 1:
+            return False
+        self.write_locked(statements[1:])
+        return True
+
     def write_locked(self, statements: Sequence[Statement], guarded: int = 0) -> None:
         """Execute statements inside a transaction. The first `guarded` ones must change one row each."""
         for place, (sql, arguments) in enumerate(statements):

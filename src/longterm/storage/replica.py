@@ -195,10 +195,12 @@ class Replica(Generic[C]):
             if self._is_current(database):
                 raise
         self._is_stale = True
-        if computed is not None and database.write(*computed.statements(copy, self.name, database.seconds())):
+        statements, guarded = ((), 0) if computed is None else computed.statements(copy, self.name, database.seconds())
+        if computed is not None and not database.needs_lock(statements) and database.write(statements, guarded):
             change = computed
         else:
-            change = self._make_locked(database, compute, *arguments)
+            attempt = computed if database.needs_lock(statements) else None
+            change = self._make_locked(database, attempt, statements, compute, *arguments)
         change.apply(copy)
         self._is_stale = False
         return change
@@ -244,12 +246,23 @@ class Replica(Generic[C]):
             finally:
                 guard.owner = 0
 
-    def _make_locked(self, database: Database, compute: Callable[..., R], *arguments: Any) -> R:
-        """Read, compute and write while no other process changes the object."""
+    def _make_locked(
+        self,
+        database: Database,
+        computed: R | None,
+        statements: Sequence[Statement],
+        compute: Callable[..., R],
+        *arguments: Any,
+    ) -> R:
+        """Write what was computed. If another process was first: read, compute and write in the same transaction."""
         is_known = True
         for _ in range(ATTEMPTS):
             try:
                 with database.locked(self.name):
+                    if computed is not None:
+                        attempt, computed = computed, None
+                        if database.write_if_current(statements):
+                            return attempt
                     self._read_object(database, is_known=is_known)
                     is_known = False  # after a conflict the copy may hold what was not written
                     expiry = self._expiry() if self._is_due() else None
