@@ -108,7 +108,7 @@ def test_counts(tmp_path, sparse_file, name):
 @pytest.fixture(scope="module")
 def mixed_file(tmp_path_factory):
     path = tmp_path_factory.mktemp("mixed") / "learner"
-    fuzz_snapshots.KINDS["mixed"].save(path, 60)
+    fuzz_snapshots.KINDS["a-ftrl"].save(path, 60)
     return path.read_bytes()
 
 

@@ -56,10 +56,10 @@ def rows(d, regression):
 class Linear:
     """A linear learner of this rule, dense or sparse, of one scale or of many."""
 
-    def __init__(self, rule, d, sparse=False, regression=False, **more):
+    def __init__(self, rule, d, sparse=False, regression=False, budget=1.0, **more):
         self.regression = regression
         self.loss = "squared" if regression else "logistic"
-        self.fresh = lambda: BudgetLinearLearner(d, 1.0, rule=rule, sparse=sparse, loss=self.loss, **more)
+        self.fresh = lambda: BudgetLinearLearner(d, budget, rule=rule, sparse=sparse, loss=self.loss, **more)
         self.X, self.y = rows(d, regression)
         self.S = csr_array(self.X) if sparse else self.X
 
@@ -156,7 +156,7 @@ KINDS = {
     "penalised-ftrl": Linear("penalised-ftrl", 6, max_features=2),
     "scaled": Linear("a-ftrl", 6, scale_features=True),
     "scaled, sparse": Linear("a-ftrl", 40, sparse=True, scale_features=True),
-    "sparse": Linear("a-ftrl", 40, sparse=True),
+    "sparse": Linear("a-ftrl", 40, sparse=True, budget=0.02),  # it binds, so there is a heap
     "sparse, regression": Linear("a-ftrl", 12, sparse=True, regression=True),
     "fleet": Rows(),
     "evolving": Evolves(),

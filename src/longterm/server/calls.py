@@ -191,7 +191,7 @@ def release(found: Ledger, body: bodies.Release, who: str) -> bodies.Done:
 # --- what a person changes --------------------------------------------------------------------------------------
 
 
-def change(found: Ledger | LivePacer, body: bodies.ChangeRequest, who: str) -> bodies.AccountSettings:
+def change(found: Ledger | LivePacer, body: bodies.ChangeRequest, who: str) -> bodies.SettingsReply:
     """Change an account's limit, reserve, period, time zone or rate, or a pacer's budget or horizon."""
     given = body.model_dump(exclude={"name", "account", "note"}, exclude_none=True)
     if isinstance(found, Ledger):
@@ -204,15 +204,15 @@ def change(found: Ledger | LivePacer, body: bodies.ChangeRequest, who: str) -> b
             raise InputError(name, "of a pacer cannot be changed", f"Choose from {list(CHANGEABLE)}")
     found.change(**given)
     pacer: Any = found.pacer
-    return bodies.AccountSettings(limit=pacer.budget, horizon=pacer.horizon, spent=found.spent, held=found.held)
+    return bodies.SettingsReply(limit=pacer.budget, horizon=pacer.horizon, spent=found.spent, held=found.held)
 
 
-def _settings(found: Ledger, account: str) -> bodies.AccountSettings:
+def _settings(found: Ledger, account: str) -> bodies.SettingsReply:
     balance = found.balance(account)
-    return bodies.AccountSettings(**found.settings[account]._asdict(), spent=balance.spent, held=balance.held)
+    return bodies.SettingsReply(**found.settings[account]._asdict(), spent=balance.spent, held=balance.held)
 
 
-def reset(found: Ledger, body: bodies.Reset, who: str) -> bodies.AccountSettings:
+def reset(found: Ledger, body: bodies.Reset, who: str) -> bodies.SettingsReply:
     """Set the money that counts as spent in an account in its present period."""
     found.reset(body.account, body.spent, who=who, note=body.note)
     return _settings(found, body.account)
@@ -261,8 +261,8 @@ CALLS = (
     Call("hold", bodies.HoldRequest, bodies.Held, (Ledger,), hold, _named_account),
     Call("settle-hold", bodies.SettleHold, bodies.Done, (Ledger,), settle_hold, _held_account),
     Call("release", bodies.Release, bodies.Done, (Ledger,), release, _held_account),
-    Call("set", bodies.ChangeRequest, bodies.AccountSettings, (Ledger, LivePacer), change, is_admin=True),
-    Call("reset", bodies.Reset, bodies.AccountSettings, (Ledger,), reset, is_admin=True),
+    Call("set", bodies.ChangeRequest, bodies.SettingsReply, (Ledger, LivePacer), change, is_admin=True),
+    Call("reset", bodies.Reset, bodies.SettingsReply, (Ledger,), reset, is_admin=True),
     Call("correct", bodies.Correct, bodies.Corrected, (Ledger, LivePacer, *_CHOOSERS), correct, is_admin=True),
     Call("force-release", bodies.ForceRelease, bodies.Done, (Ledger,), force_release, is_admin=True),
 )

@@ -183,7 +183,7 @@ class ForceRelease(Named):
     key: Text
 
 
-class AccountSettings(BaseModel):
+class SettingsReply(BaseModel):
     """An account, or a pacer."""
 
     limit: float | int
