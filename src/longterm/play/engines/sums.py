@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from longterm._base.arrays import Array, FloatArray, namespace
+from longterm._base.selection import maximum
 from longterm.learners.interface.feedback import Feedback
 
 ROUNDING_SHARE = 1e-9
@@ -38,15 +39,19 @@ class Sums(NamedTuple):
     def add(self, feedback: Feedback) -> Sums:
         """Return the totals with one more round."""
         xp = namespace(self.loss)
-        worst = xp.astype(feedback.constraint, xp.float64, copy=False)
-        positive = xp.maximum(worst, 0.0)
+        loss, worst, values = feedback.loss, feedback.constraint, feedback.constraint_values
+        return self.with_round(*(xp.astype(one, xp.float64, copy=False) for one in (loss, worst, values)))
+
+    def with_round(self, loss: Array, worst: Array, values: Array = 0.0) -> Sums:
+        """Return the totals with one more round, from numbers in float64. Those of one learner may be floats."""
+        positive = maximum(worst, 0.0)
         return Sums(
-            self.loss + xp.astype(feedback.loss, xp.float64, copy=False),
+            self.loss + loss,
             self.signed + worst,
             self.hard + positive,
             self.squared + positive * positive,
-            xp.maximum(self.largest, worst),
-            self.per_constraint + xp.astype(feedback.constraint_values, xp.float64, copy=False),
+            maximum(self.largest, worst),
+            self.per_constraint + values,
         )
 
 

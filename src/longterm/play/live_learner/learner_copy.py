@@ -125,17 +125,11 @@ class LearnerCopy(RoundsCopy[Progress, Array]):
 
     def _sums_with(self, number: int, constraint: Array, loss: Array | None) -> Sums:
         """Return the sums with one more round. Numbers of a single learner are floats, which add faster."""
-        total, signed, hard, squared, largest, per_constraint = self.state.sums
-        if self._x.ndim > 1:
-            worst, positive = constraint, np.maximum(constraint, 0.0)
-            largest = np.maximum(largest, worst)
-        else:
-            worst = float(constraint)
-            positive, largest = max(worst, 0.0), max(largest, worst)
-        total, signed, hard = total if loss is None else total + loss, signed + worst, hard + positive
-        if not are_finite(total + signed + hard):
+        worst = constraint if self._x.ndim > 1 else float(constraint)
+        sums = self.state.sums.with_round(0.0 if loss is None else loss, worst)
+        if not are_finite(sums.loss + sums.signed + sums.hard):
             raise NonFiniteError("feedback", "a sum over all rounds would overflow", "Use smaller units", round=number)
-        return Sums(total, signed, hard, squared + positive * positive, largest, per_constraint)
+        return sums
 
     def skipping(self, number: int) -> Change:
         """Return the change that closes an open round without feedback."""
