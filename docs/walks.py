@@ -39,6 +39,7 @@ def crossed(walk: Walk, folder: Path) -> list[str]:
             found.setdefault(Path(file).relative_to(PACKAGE).as_posix())
 
     threading.setprofile(note)  # for the threads that the walk starts
+    call = None
     try:
         call = walk(folder)
         call()  # the first call also imports
@@ -48,6 +49,7 @@ def crossed(walk: Walk, folder: Path) -> list[str]:
     finally:
         sys.setprofile(None)
         threading.setprofile(None)
+        getattr(call, "close", lambda: None)()
     return list(found)
 
 
@@ -126,7 +128,8 @@ def act(folder: Path) -> Callable[[], object]:
 
     path = folder / "service.toml"
     path.write_text(SERVICE.format(folder=folder), encoding="utf-8")
-    app, loop = create_app(read_service(path)), asyncio.new_event_loop()
+    service = read_service(path)
+    app, loop = create_app(service), asyncio.new_event_loop()
     body = json.dumps({"name": "prompts", "prompt": "Prove the theorem of Sylow."}).encode()
     scope = {
         "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "POST", "scheme": "http",
@@ -149,6 +152,11 @@ def act(folder: Path) -> Callable[[], object]:
     def call() -> None:
         assert loop.run_until_complete(post()) == 200
 
+    def close() -> None:
+        loop.close()
+        service.close()
+
+    call.close = close
     return call
 
 

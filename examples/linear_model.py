@@ -93,7 +93,7 @@ def compare(
         X = type(X)((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
     ours, penalised = [], []
     for rule in OURS:
-        learner = BudgetLinearLearner(d, budget, rule=rule, sparse=is_sparse)
+        learner = BudgetLinearLearner(d, budget, rule=rule, sparse=is_sparse, scale_features=False)
         ours.append(_curve(rule, X, y, learner.margins, learner.learn, partial(getattr, learner, "weights")))
     for alpha in grid:
         learn, margins, weights = _sgd(alpha, d, seed)

@@ -174,8 +174,9 @@ def test_class_weights_are_weights_of_rows():
     np.testing.assert_allclose(balanced.coef_, shares.coef_, atol=1e-9)
     part = BudgetLinearClassifier(10.0, class_weight={"yes": 3.0, "no": 0.5}, random_state=0)
     part.partial_fit(X[:1], y[:1], classes=["no", "yes"]).partial_fit(X[1:], y[1:])
-    other = BudgetLinearClassifier(10.0, random_state=0, passes=1, shuffle=False, scale_features=False)
-    same(part, other.fit(X, y, sample_weight=np.where(y == "yes", 3.0, 0.5)))
+    other, weights = BudgetLinearClassifier(10.0, random_state=0), np.where(y == "yes", 3.0, 0.5)
+    other.partial_fit(X[:1], y[:1], classes=["no", "yes"], sample_weight=weights[:1])
+    same(part, other.partial_fit(X[1:], y[1:], sample_weight=weights[1:]))
 
 
 def test_number_of_passes():

@@ -353,6 +353,8 @@ class Database:
         else:
             ((stored,),) = self.read(LAST_TIME)
             wall_now = wall
+            if stored is not None and not isinstance(stored, (int, float)):
+                raise DatabaseError(self.path, "corrupted", "a time stored is not a number", RESTORE)
             if stored is not None and wall > stored + self.clock.largest_jump:
                 days = (wall - stored) / 86_400
                 raise DatabaseError(

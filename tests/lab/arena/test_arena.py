@@ -262,7 +262,7 @@ def test_problems_without_data_are_left_out_with_the_remedy(tmp_path, monkeypatc
 def test_the_command(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     options = ["--learners", "aogd", "coldq", "--problems", "switching_constraints", "--rounds", "64"]
-    options += ["--backend", "sequential", "--sequences", "1", "--out", "here"]
+    options += ["--workers", "1", "--sequences", "1", "--out", "here"]
     assert main(["arena", *options]) == 0
     said = capsys.readouterr().out
     assert "COLDQ" in said

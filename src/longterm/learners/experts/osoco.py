@@ -208,8 +208,7 @@ class OSOCO(Learner[OSOCOState]):
 
         N = 1 + dΛ/ln 2 phases,  Λ = ln(1 + T/d),   β_T = ρ √(dΛ + 2 ln(n/δ)) + L S,   M = 2d,   b_0 = min b
         Σ f_t(x_t) − f_t(x*) ≤ G_f Δ ( (1.5 + √ln M) √(TN) + N ((4/3) ln M + 2) + √(½ T ln(1/δ)) )
-                               + 2 G_f L (1 + √d) (β_T/(b_0 − κ)) √(dTΛ) + G_f L κT/b_0
-        A x_t ≤ b  in every round
+        + 2 G_f L (1 + √d) (β_T/(b_0 − κ)) √(dTΛ) + G_f L κT/b_0,   and   A x_t ≤ b  in every round
         """
         if problem.constraint.parameters:
             raise NoTheoremError("the theorem is about A x ≤ b, and this problem measures noisy values")
