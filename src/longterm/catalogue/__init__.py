@@ -4,10 +4,8 @@ It finds names, reads their parameters and builds them. Rules and problems thems
 `problems`.
 """
 
-from longterm.catalogue import scenarios
 from longterm.catalogue.scenarios import Scenario
 
 __all__ = [
     "Scenario",
-    "scenarios",
 ]

@@ -1,6 +1,6 @@
 """Ready-made scenarios: a problem with its stream.
 
-Each builder takes a few plain parameters, so that a specification or an arena can refer to a scenario by name::
+Each builder takes a few plain parameters, so that a specification or an arena can refer to a scenario by name:
 
     scenario = routing()
     trace = run(scenario.problem, learner, scenario.stream, 1000, seeds=range(10))
