@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from longterm import AOGD, Problem, hindsight, run
 from longterm.data import load
-from longterm.hindsight import choose_budget, least_log_loss
+from longterm.hindsight import choose_budget
+from longterm.hindsight.offline_logistic import least_log_loss
 from longterm.lab.experiments.paper_experiments import READ_OFF
 from longterm.lab.experiments.recorded_rounds import logged_rounds
 from longterm.lab.experiments.result import LOGGED

@@ -24,7 +24,8 @@ import numpy as np
 import tyro
 from sklearn.linear_model import SGDClassifier
 
-from longterm.data import Labelled, load, load_sample
+from longterm.data import load, load_sample
+from longterm.data.labelled import Labelled
 from longterm.errors import DataError
 from longterm.lab.report.style import publication_style, set_plain_ticks
 from longterm.linear_model import BudgetLinearLearner

@@ -5,6 +5,7 @@ import contextlib
 import subprocess
 import sys
 from collections import Counter
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 
@@ -78,13 +79,30 @@ def test_pins_serve_every_python_that_the_package_does():
     assert lacking == {}
 
 
+@cache
+def modules() -> dict[str, ast.Module]:
+    """Return the syntax tree of each module, by its path in the package without `.py`."""
+    files = sorted(ROOT.rglob("*.py"))
+    return {file.relative_to(ROOT).as_posix()[:-3]: ast.parse(file.read_text(encoding="utf-8")) for file in files}
+
+
+def test_a_public_name_has_one_path():
+    """The top level repeats a few names. Every other name is in one namespace, which is not private."""
+    paths: dict[str, list[str]] = {}
+    for path, tree in modules().items():
+        for node in tree.body:
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__" and path != "__init__":
+                for name in ast.literal_eval(node.value):
+                    paths.setdefault(name, []).append(path)
+    assert {name: where for name, where in paths.items() if len(where) > 1} == {}
+    assert [where for where in paths.values() if any(part.startswith("_") for part in where[0].split("/")[:-1])] == []
+    assert set(longterm.__all__) <= {*paths, *vars(longterm.errors)}
+
+
 def test_names_of_classes_and_modules_say_one_thing():
     """A class name occurs once. A module name repeats only where the folder explains it."""
-    classes: Counter[str] = Counter()
-    modules: Counter[str] = Counter()
-    for file in ROOT.rglob("*.py"):
-        modules[file.stem] += 1
-        tree = ast.parse(file.read_text(encoding="utf-8"))
-        classes.update(node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    trees = [node for tree in modules().values() for node in ast.walk(tree)]
+    classes = Counter(node.name for node in trees if isinstance(node, ast.ClassDef))
+    names = Counter(path.rpartition("/")[2] for path in modules())
     assert [name for name, times in classes.items() if times > 1] == []
-    assert len([name for name, times in modules.items() if times > 1 and name not in ("base", "__init__")]) <= 8
+    assert len([name for name, times in names.items() if times > 1 and name not in ("base", "__init__")]) <= 8

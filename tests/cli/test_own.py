@@ -14,7 +14,8 @@ import pytest
 from longterm import __version__, problems
 from longterm.catalogue import scenarios
 from longterm.cli import main
-from longterm.data import from_frame, load_mapped, load_table
+from longterm.data import from_frame, load_table
+from longterm.data.named_rows import load_mapped
 from longterm.errors import DataError, InputError
 from longterm.lab import load_result
 from longterm.money import Auctions, best_in_hindsight, synthetic_auctions

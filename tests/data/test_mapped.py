@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from longterm import InputError
-from longterm.data import load_mapped
 from longterm.data import named_rows as module
 from longterm.data import tables as own
+from longterm.data.named_rows import load_mapped
 from longterm.errors import DataError
 
 TEXT = "3 1:0.5 3:2\n1 2:1\n3 1:-1\n"

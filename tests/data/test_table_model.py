@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 
 from longterm.data import TableModel, from_frame, load_table
-from longterm.data.encoder import IdentifierWarning
-from longterm.errors import DataError, InputError, SnapshotError
+from longterm.errors import DataError, IdentifierWarning, InputError, SnapshotError
 from longterm.linear_model import BudgetLinearClassifier
 
 

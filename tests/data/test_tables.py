@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from longterm.data import encoder, from_frame, load_table, reading, tables
-from longterm.data.encoder import ManyFeaturesWarning
-from longterm.errors import DataError
+from longterm.errors import DataError, ManyFeaturesWarning
 
 pd = pytest.importorskip("pandas")
 

@@ -11,8 +11,9 @@ from scipy.optimize import brentq
 
 from longterm import AOGD, InputError, Problem, hindsight, run
 from longterm.errors import LongtermError
-from longterm.hindsight import choose_budget, least_log_loss, logistic_rows, proximal_newton
+from longterm.hindsight import choose_budget, logistic_rows, proximal_newton
 from longterm.hindsight.gaps import elastic_net_gap, support_of_elastic_net
+from longterm.hindsight.offline_logistic import least_log_loss
 from longterm.problems import budgeted_logistic
 from longterm.problems.constraints import ElasticNetBudget
 from longterm.problems.sets import Ball

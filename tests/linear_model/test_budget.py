@@ -10,8 +10,8 @@ from scipy.optimize import minimize
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.preprocessing import StandardScaler
 
-from longterm.errors import InputError
-from longterm.linear_model import BudgetLinearClassifier, BudgetLinearRegressor, BudgetWarning
+from longterm.errors import BudgetWarning, InputError
+from longterm.linear_model import BudgetLinearClassifier, BudgetLinearRegressor
 
 
 def badly_scaled(n=5000):

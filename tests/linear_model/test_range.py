@@ -144,7 +144,7 @@ def test_an_invalid_weight_is_refused_with_a_half_life(weight):
         learner.step_dense([1.0, 1.0], 1.0, weight)
 
 
-@pytest.mark.filterwarnings("ignore::longterm.linear_model._budget.BudgetWarning")
+@pytest.mark.filterwarnings("ignore::longterm.errors.BudgetWarning")
 def test_estimators_have_the_range_of_learners():
     X, y = np.array([[1.0], [-1.0], [2.0]]), np.array([1.0, 2.0, 1e86])
     BudgetLinearRegressor(1.0, scale_features=False, random_state=0).partial_fit(X, y).partial_fit(X, y)

@@ -10,7 +10,8 @@ from longterm.problems.streams import RandomCosts
 pytest.importorskip("jax", reason="automatic differentiation needs the extra `jax`")
 import jax.numpy as jnp
 
-from longterm.problems.autodiff import KinkWarning, constraint_from_jax, loss_from_jax
+from longterm.errors import KinkWarning
+from longterm.problems.autodiff import constraint_from_jax, loss_from_jax
 
 BALL = Ball(3, radius=2.0)
 

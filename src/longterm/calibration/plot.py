@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from longterm._base import validate
+from longterm._base.extras import missing_extra
 from longterm.calibration.certificates import Bound
-from longterm.errors import InputError, missing_extra
+from longterm.errors import InputError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

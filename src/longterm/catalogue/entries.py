@@ -10,8 +10,9 @@ from typing import Any, ClassVar, NamedTuple, get_type_hints
 import numpy as np
 
 from longterm._base import validate
+from longterm._base.messages import did_you_mean
 from longterm.catalogue.parameter_types import describe_type, fits, is_plain
-from longterm.errors import InputError, LongtermError, did_you_mean
+from longterm.errors import InputError, LongtermError
 from longterm.learners import Learner
 from longterm.problems import Problem
 

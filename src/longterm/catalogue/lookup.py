@@ -17,9 +17,10 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, TypeVar
 
+from longterm._base.messages import did_you_mean
 from longterm.catalogue.entries import Entry, LearnerEntry, ProblemEntry
 from longterm.catalogue.package_problems import PROBLEMS
-from longterm.errors import InputError, did_you_mean
+from longterm.errors import InputError
 from longterm.learners import every_learner
 
 E = TypeVar("E", bound=Entry)

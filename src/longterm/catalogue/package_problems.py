@@ -11,7 +11,7 @@ from longterm.catalogue import scenarios
 from longterm.catalogue.entries import Prepared, ProblemEntry
 from longterm.catalogue.scenarios import Scenario, labelled_rows
 from longterm.data.encoder import Missing
-from longterm.hindsight import choose_budget, least_log_loss
+from longterm.hindsight.offline_logistic import choose_budget, least_log_loss
 
 NONZERO_SHARE = 0.3
 """The share of non-zero coordinates for which the paper chooses the budget."""

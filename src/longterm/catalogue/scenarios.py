@@ -21,9 +21,12 @@ import numpy as np
 from longterm import problems
 from longterm._base.arrays import FloatArray
 from longterm._base.display import ReprMixin
-from longterm.data import Labelled, load, load_elec2, load_mapped, load_table
+from longterm._base.messages import did_you_mean
+from longterm.data import load, load_elec2, load_table
 from longterm.data.encoder import Missing
-from longterm.errors import InputError, did_you_mean
+from longterm.data.labelled import Labelled
+from longterm.data.named_rows import load_mapped
+from longterm.errors import InputError
 from longterm.problems import streams
 from longterm.problems.benchmarks import Benchmark, EveryRound, InExpectation, OnAverage
 from longterm.problems.constraints import Affine, L2Budget, VaryingAffine

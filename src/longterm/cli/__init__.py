@@ -22,7 +22,9 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 from longterm import __version__
-from longterm.errors import LongtermError, did_you_mean, missing_extra
+from longterm._base.extras import missing_extra
+from longterm._base.messages import did_you_mean
+from longterm.errors import LongtermError
 
 MAX_WIDTH = 110
 """Columns of help texts."""

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from longterm._base.display import TextTable
-from longterm.lab import Backend, ExperimentSpec, Result, run_experiment
+from longterm.lab import Backend, ExperimentSpec, run_experiment
 from longterm.lab.experiments.paper_remarks import with_paper_remarks
+from longterm.lab.experiments.result import Result
 
 MAX_WIDTH = 118
 """Characters in a line of a remark."""

@@ -8,10 +8,11 @@ from typing import Annotated
 
 import tyro
 
+from longterm._base.messages import did_you_mean
 from longterm.cli.backend import BackendOptions
 from longterm.cli.options import NameList, OptionalFloat, OptionalInt
 from longterm.cli.output import run_and_print, write_report
-from longterm.errors import InputError, did_you_mean
+from longterm.errors import InputError
 from longterm.lab.experiments.paper_experiments import BETA, OF_THE_PAPER, Options, paper_specs
 from longterm.play.engines.selection import EngineChoice
 

@@ -16,9 +16,10 @@ import tyro
 
 from longterm import money
 from longterm._base.display import TextTable
+from longterm._base.messages import did_you_mean
 from longterm.catalogue.words import parse_words
 from longterm.cli.output import terminal_width
-from longterm.errors import InputError, did_you_mean
+from longterm.errors import InputError
 from longterm.money import Ledger, LivePacer
 from longterm.money.ledger.accounts import LedgerEntry, OpenHold
 from longterm.money.pacing.live_pacer import CHANGEABLE

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from longterm._base import validate
 from longterm._base.arrays import FloatArray
-from longterm.errors import InputError, OutOfBudgetError, TokenError, missing_extra
+from longterm._base.extras import missing_extra
+from longterm.errors import InputError, OutOfBudgetError, TokenError
 from longterm.money import Ledger
 from longterm.money.choosing.choice import Choice, require_rewards
 from longterm.money.choosing.chooser import Chooser

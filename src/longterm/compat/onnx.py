@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from longterm.errors import missing_extra
+from longterm._base.extras import missing_extra
 
 try:
     from skl2onnx import update_registered_converter

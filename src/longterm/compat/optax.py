@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from longterm._base.extras import missing_extra
 from longterm.compat import multipliers as rules
-from longterm.errors import missing_extra
 
 try:
     import jax

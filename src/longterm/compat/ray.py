@@ -6,7 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from typing import Any
 
-from longterm.errors import import_optional
+from longterm._base.extras import import_optional
 
 RETRIES = 3
 """The number of times that a job is started again after its worker was lost."""

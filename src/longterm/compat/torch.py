@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from longterm._base.extras import missing_extra
 from longterm.compat import multipliers as rules
-from longterm.errors import missing_extra
 
 try:
     import torch

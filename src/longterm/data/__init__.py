@@ -3,7 +3,6 @@
 find, fetch                      the file of a known data set
 load, load_sample                rows with labels
 load_adult, load_elec2           two published tables
-load_mapped                      dense rows that several processes share
 load_table, from_frame           CSV and Parquet files, data frames
 TableModel                       a linear model with the encoder of its table, in one file
 read_libsvm                      files in LIBSVM's format
@@ -11,16 +10,14 @@ read_libsvm                      files in LIBSVM's format
 Streams of rounds made from rows belong in `problems.streams`.
 """
 
-from longterm.data.labelled import Labelled
 from longterm.data.libsvm import read_libsvm
 from longterm.data.locations import fetch, find
-from longterm.data.named_rows import load, load_mapped, load_sample
+from longterm.data.named_rows import load, load_sample
 from longterm.data.published_sets import load_adult, load_elec2
 from longterm.data.table_model import TableModel
 from longterm.data.tables import from_frame, load_table
 
 __all__ = [
-    "Labelled",
     "TableModel",
     "fetch",
     "find",
@@ -28,7 +25,6 @@ __all__ = [
     "load",
     "load_adult",
     "load_elec2",
-    "load_mapped",
     "load_sample",
     "load_table",
     "read_libsvm",

@@ -16,7 +16,8 @@ from typing import Any, Literal
 import numpy as np
 
 from longterm._base.arrays import FloatArray
-from longterm.errors import DataError, InputError, import_optional
+from longterm._base.extras import import_optional
+from longterm.errors import DataError, IdentifierWarning, InputError, ManyFeaturesWarning
 
 Missing = Literal["refuse", "drop", "fill"]
 MANY_VALUES = 50
@@ -31,14 +32,6 @@ FEW_NAMED = 10
 DATE = re.compile(
     r"\s*(\d{4}[-/.]\d{1,2}([-/.]\d{1,2})?|\d{1,2}[-/.]\d{1,2}[-/.](\d{2}|\d{4}))([ T]\d{1,2}:\d{2}.*)?\s*", re.ASCII
 )
-
-
-class ManyFeaturesWarning(UserWarning):
-    """A column of text becomes more features than usual."""
-
-
-class IdentifierWarning(UserWarning):
-    """A column of numbers looks like an identifier."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,8 +13,9 @@ from scipy.sparse import csr_array
 
 from longterm._base import validate
 from longterm._base.arrays import FloatArray
+from longterm._base.extras import import_optional
 from longterm.data.reading import open_text
-from longterm.errors import DataError, import_optional
+from longterm.errors import DataError
 
 REMEDY = "Get the file again, or convert it"
 

@@ -16,6 +16,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from longterm._base.arrays import FloatArray
+from longterm._base.messages import did_you_mean
 from longterm.data.cache import file_hash, load_cached, write_cached
 from longterm.data.encoder import Missing
 from longterm.data.labelled import Labelled
@@ -23,7 +24,7 @@ from longterm.data.libsvm import parse_libsvm
 from longterm.data.locations import cache_folder, fetch
 from longterm.data.registry import DATA_SETS, Arrays, data_set
 from longterm.data.tables import is_table, read_file
-from longterm.errors import InputError, did_you_mean
+from longterm.errors import InputError
 
 SAMPLE = "sample"
 """The name of the package's sample."""

@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm._base.arrays import FloatArray
+from longterm._base.extras import import_optional
 from longterm.data.cache import load_cached
 from longterm.data.locations import fetch
 from longterm.data.reading import open_text
 from longterm.data.registry import Arrays, DataSet, data_set
-from longterm.errors import DataError, InputError, import_optional
+from longterm.errors import DataError, InputError
 
 ADULT_COLUMNS = (
     "age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation", "relationship",

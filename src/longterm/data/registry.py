@@ -15,7 +15,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from longterm.errors import DataError, InputError, did_you_mean
+from longterm._base.messages import did_you_mean
+from longterm.errors import DataError, InputError
 
 LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets"
 MULTIFLOW = "https://raw.githubusercontent.com/scikit-multiflow/streaming-datasets/master"

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Self, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from longterm._base.extras import import_optional
 from longterm.data.encoder import Missing, TableEncoder
-from longterm.errors import InputError, SnapshotError, import_optional
+from longterm.errors import InputError, SnapshotError
 from longterm.storage.snapshot import IN_MEMORY, Snapshot, decode, read_snapshot, write_snapshot
 
 if TYPE_CHECKING:

@@ -11,11 +11,13 @@ from typing import Any, get_args
 import numpy as np
 
 from longterm._base import validate
+from longterm._base.extras import import_optional
+from longterm._base.messages import did_you_mean
 from longterm.data.encoder import Missing, as_frame, fill_empty_cells, fit_encoder, require_distinct
 from longterm.data.labelled import Labelled
 from longterm.data.libsvm import read_libsvm
 from longterm.data.reading import MAX_LINE, default_limit, open_text, too_large
-from longterm.errors import DataError, InputError, did_you_mean, import_optional
+from longterm.errors import DataError, InputError
 
 LABEL_NAMES = ("label", "target", "class", "y")
 """The names of columns that are taken as labels by default."""

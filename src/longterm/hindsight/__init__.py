@@ -6,11 +6,10 @@ online learner does belongs in `learners`.
 
 from longterm.hindsight.base import Hindsight
 from longterm.hindsight.comparator import best
-from longterm.hindsight.offline_logistic import choose_budget, least_log_loss
+from longterm.hindsight.offline_logistic import choose_budget
 
 __all__ = [
     "Hindsight",
     "best",
     "choose_budget",
-    "least_log_loss",
 ]

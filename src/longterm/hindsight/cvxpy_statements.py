@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longterm.errors import InputError, LongtermError, import_optional
+from longterm._base.extras import import_optional
+from longterm.errors import InputError, LongtermError
 from longterm.hindsight.base import Solution, total_loss
 from longterm.hindsight.gaps import certified_gap
 from longterm.problems import Problem

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from longterm.lab.experiments.backends import Backend
     from longterm.lab.experiments.execute import run_experiment
     from longterm.lab.experiments.load import load_result
-    from longterm.lab.experiments.result import Result
     from longterm.lab.experiments.spec import ExperimentSpec, LearnerSpec, ProblemSpec
     from longterm.lab.experiments.spec_tables import read_spec
     from longterm.lab.report.experiment_page import write_page
@@ -24,7 +23,6 @@ __all__ = [
     "ExperimentSpec",
     "LearnerSpec",
     "ProblemSpec",
-    "Result",
     "load_result",
     "read_spec",
     "run_experiment",
@@ -37,7 +35,6 @@ _MODULES = {
     "ExperimentSpec": "experiments.spec",
     "LearnerSpec": "experiments.spec",
     "ProblemSpec": "experiments.spec",
-    "Result": "experiments.result",
     "load_result": "experiments.load",
     "read_spec": "experiments.spec_tables",
     "run_experiment": "experiments.execute",

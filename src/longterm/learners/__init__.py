@@ -17,7 +17,6 @@ from longterm.learners.ftrl.ftrl import FTRL
 from longterm.learners.ftrl.penalised_ftrl import AdaptivePenalisedFTRL, MixedPenalisedFTRL, PenalisedFTRL
 from longterm.learners.interface.feedback import Feedback, observe
 from longterm.learners.interface.learner import Learner
-from longterm.learners.interface.states import State
 from longterm.learners.optimistic.optimistic_aftrl import OptimisticAFTRL
 from longterm.learners.optimistic.optimistic_coco import OptimisticCOCO
 from longterm.learners.optimistic.optimistic_ogd import OptimisticOGD
@@ -91,7 +90,6 @@ __all__ = [
     "QuadraticPenaltyOGD",
     "Restarted",
     "SinhaVaze",
-    "State",
     "TrackedPenalty",
     "TwoPointBandit",
     "YuLeeLee",

@@ -3,7 +3,6 @@
 BudgetLinearClassifier, BudgetLinearRegressor     scikit-learn estimators
 BudgetPathClassifier, BudgetPathRegressor         estimators that choose their budget
 FairLinearClassifier                              a classifier with parity between groups
-BudgetWarning                                     the warning of estimators about their budget
 BudgetLinearLearner                               one row at a time, for services; does not import scikit-learn
 EvolvingLinearLearner                             the same with a half-life and new features
 BudgetPath                                        learners with many budgets on the same rows
@@ -15,11 +14,10 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from longterm._base.extras import missing_extra
 from longterm._base.lazy import lazy_names
-from longterm.errors import missing_extra
 
 if TYPE_CHECKING:
-    from longterm.linear_model._budget import BudgetWarning
     from longterm.linear_model.classifier import BudgetLinearClassifier
     from longterm.linear_model.evolving import EvolvingLinearLearner
     from longterm.linear_model.fair import FairLinearClassifier
@@ -36,7 +34,6 @@ __all__ = [
     "BudgetPath",
     "BudgetPathClassifier",
     "BudgetPathRegressor",
-    "BudgetWarning",
     "EvolvingLinearLearner",
     "FairLinearClassifier",
     "compile_all",
@@ -45,7 +42,6 @@ __all__ = [
 _MODULES = {
     "BudgetLinearClassifier": "classifier",
     "BudgetLinearRegressor": "regressor",
-    "BudgetWarning": "_budget",
     "BudgetLinearLearner": "streaming",
     "EvolvingLinearLearner": "evolving",
     "FairLinearClassifier": "fair",

@@ -7,17 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from longterm._base.arrays import FloatArray
-from longterm.errors import warn_caller
+from longterm._base.messages import warn_caller
+from longterm.errors import BudgetWarning
 from longterm.linear_model._passes import TrainingRows
 from longterm.linear_model._settings import GENEROUS_RADIUS
 from longterm.linear_model.streaming import BudgetLinearLearner
 
 LARGEST_SIZE_RATIO = 100.0
 """Features that are not scaled are reported if their sizes differ by more than this factor."""
-
-
-class BudgetWarning(UserWarning):
-    """A budget that leaves nothing to predict with, or that has no effect."""
 
 
 def generous_budget(rows: TrainingRows, spread: float, l1: float, l2: float) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from longterm.errors import import_optional
+from longterm._base.extras import import_optional
 from longterm.linear_model.path import PathPoint, best_point, smallest_point
 
 

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from longterm._base.arrays import Array, FloatArray
-from longterm.errors import InputError, missing_extra
+from longterm._base.extras import missing_extra
+from longterm.errors import InputError, KinkWarning
 from longterm.problems.constraints import CustomConstraint
 from longterm.problems.losses import CustomLoss
 from longterm.problems.sets import Set
@@ -41,10 +42,6 @@ class Rounds(Protocol):
 
     def draw(self, seed: int, start: int, stop: int) -> Any:
         """Return the rounds start + 1 … stop."""
-
-
-class KinkWarning(UserWarning):
-    """Automatic differentiation may differ from the library's analytic subgradient at a kink."""
 
 
 def loss_from_jax(

@@ -12,15 +12,9 @@ from time import perf_counter, time
 from typing import Any
 
 from longterm import __version__
-from longterm.errors import (
-    BrokenBoundWarning,
-    HorizonWarning,
-    InputError,
-    LongtermError,
-    OverspentWarning,
-    did_you_mean,
-    missing_extra,
-)
+from longterm._base.extras import missing_extra
+from longterm._base.messages import did_you_mean
+from longterm.errors import BrokenBoundWarning, HorizonWarning, InputError, LongtermError, OverspentWarning
 from longterm.server.access_log import AccessLog
 from longterm.server.gate import Exchange, Gate
 from longterm.server.history import STEP, WEEK, WEEK_OBJECT, WEEK_STEP, History, HistoryRecorder

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from longterm._base.messages import did_you_mean
 from longterm.calibration import LiveIntervals
-from longterm.errors import InputError, LongtermError, did_you_mean
+from longterm.errors import InputError, LongtermError
 from longterm.learners import Feedback
 from longterm.money import Ledger, LivePacer
 from longterm.money.pacing.live_pacer import CHANGEABLE

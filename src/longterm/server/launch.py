@@ -12,8 +12,9 @@ from importlib.resources import files
 from os import PathLike
 from pathlib import Path
 
+from longterm._base.extras import import_optional
 from longterm._base.validate import count
-from longterm.errors import InputError, import_optional
+from longterm.errors import InputError
 from longterm.server.settings import read_service
 from longterm.server.tokens import require_token
 

@@ -8,7 +8,7 @@ from itertools import accumulate
 from typing import Any
 
 from longterm import __version__
-from longterm.errors import missing_extra
+from longterm._base.extras import missing_extra
 from longterm.server.history import LIMITS, Counts
 
 try:

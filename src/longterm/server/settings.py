@@ -28,10 +28,11 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from longterm._base.extras import missing_extra
 from longterm.calibration import LiveIntervals
 from longterm.catalogue.lookup import find_learner, find_problem
 from longterm.catalogue.words import parse_words
-from longterm.errors import InputError, missing_extra
+from longterm.errors import InputError
 from longterm.money import (
     EXP3IX,
     Budget,

@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
+from longterm._base.messages import did_you_mean
 from longterm.catalogue.entries import Entry
-from longterm.errors import InputError, did_you_mean
+from longterm.errors import InputError
 
 T = TypeVar("T")
 

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from longterm.errors import DatabaseError, InputError, did_you_mean
+from longterm._base.messages import did_you_mean
+from longterm.errors import DatabaseError, InputError
 from longterm.storage import schema as sql
 from longterm.storage.database import Database
 from longterm.storage.packing import MalformedError, unpack_checked

@@ -14,8 +14,9 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 
+from longterm._base.extras import missing_extra
 from longterm._base.files import partial_beside, replace_file
-from longterm.errors import RESTORE, DatabaseError, InputError, missing_extra
+from longterm.errors import RESTORE, DatabaseError, InputError
 from longterm.storage.clock import SYSTEM, Clock
 from longterm.storage.pool import ConnectionPool, pool_of
 from longterm.storage.schema import LAST_TIME, LOCK_OBJECT, READ_PARTS, SCHEMA_VERSION, TABLES, Statement

@@ -3,12 +3,10 @@
 Formulas without a state belong here. A theorem about one learner is a method of that learner.
 """
 
-from longterm.theory.bounds import Bounds
 from longterm.theory.delay import gradient_bound_under_delay, lemma_5_delayed
 from longterm.theory.paper import lemma_5, theorem_1, theorem_1_strongly_convex
 
 __all__ = [
-    "Bounds",
     "gradient_bound_under_delay",
     "lemma_5",
     "lemma_5_delayed",

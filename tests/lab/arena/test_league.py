@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from longterm.lab import LearnerSpec, ProblemSpec
-from longterm.lab.arena import ArenaSpec, Preference, league
+from longterm.lab.arena import Preference, league
+from longterm.lab.arena.arena_spec import ArenaSpec
 from longterm.lab.arena.league import shares
 from longterm.lab.arena.league_tables import format_decimals, league_text
 from longterm.lab.arena.results import MEASURED, ArenaResult, Match

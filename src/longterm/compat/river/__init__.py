@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-from longterm.errors import missing_extra
+from longterm._base.extras import missing_extra
 
 if find_spec("river") is None:
     raise missing_extra("longterm.compat.river needs river", "river")

@@ -14,7 +14,8 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from longterm.errors import AssumptionWarning, InputError, LongtermError, import_optional
+from longterm._base.extras import import_optional
+from longterm.errors import AssumptionWarning, InputError, LongtermError
 
 LOST_WORKER_ERRORS = ("KilledWorker", "WorkerCrashedError", "NodeDiedError", "OutOfMemoryError")
 """Names of the errors of Dask and Ray for a dead worker. Neither package is imported here."""

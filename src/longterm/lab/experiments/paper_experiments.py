@@ -13,7 +13,8 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from longterm._base import validate
-from longterm.errors import InputError, did_you_mean
+from longterm._base.messages import did_you_mean
+from longterm.errors import InputError
 from longterm.lab.experiments.result import LOGGED
 from longterm.lab.experiments.spec import ExperimentSpec, LearnerSpec, ProblemSpec, slug, validate_sequences
 from longterm.play.engines.selection import EngineChoice

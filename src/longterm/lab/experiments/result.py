@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longterm._base.arrays import FloatArray
-from longterm.errors import import_optional
+from longterm._base.extras import import_optional
 from longterm.play.engines.sums import ROUNDING_SHARE
 
 if TYPE_CHECKING:

@@ -9,9 +9,10 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from longterm._base.messages import did_you_mean
 from longterm.catalogue.parameter_types import fits
 from longterm.catalogue.words import parse_words
-from longterm.errors import InputError, did_you_mean
+from longterm.errors import InputError
 from longterm.lab.experiments.spec import ExperimentSpec, LearnerSpec, ProblemSpec
 
 

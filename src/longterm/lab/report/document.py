@@ -12,7 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from longterm.errors import import_optional
+from longterm._base.extras import import_optional
 from longterm.lab.experiments.records import write_file
 
 

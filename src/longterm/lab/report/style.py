@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from longterm.errors import missing_extra
+from longterm._base.extras import missing_extra
 from longterm.lab.experiments.records import write_file
 from longterm.lab.experiments.result import Role
 

@@ -17,9 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from longterm._base import validate
 from longterm._base.arrays import ROUNDING, Array
+from longterm._base.messages import kind_of
 from longterm._base.per_learner import PerLearner
 from longterm._base.validate import Hyper
-from longterm.errors import AssumptionWarning, InputError, ScheduleError, kind_of
+from longterm.errors import AssumptionWarning, InputError, ScheduleError
 from longterm.learners.interface.feedback import Feedback
 from longterm.learners.interface.feedback_check import OnBrokenBound
 from longterm.learners.interface.needs import Need, require_needs

@@ -13,8 +13,9 @@ import numpy as np
 
 from longterm._base import validate
 from longterm._base.arrays import Array, namespace, to_numpy
+from longterm._base.messages import kind_of, warn_caller
 from longterm._base.states import are_finite, first_not_finite
-from longterm.errors import BrokenBoundError, BrokenBoundWarning, InputError, NonFiniteError, kind_of, warn_caller
+from longterm.errors import BrokenBoundError, BrokenBoundWarning, InputError, NonFiniteError
 from longterm.learners.interface.feedback import Feedback
 from longterm.learners.interface.limits import Limits
 from longterm.problems.problem import Problem

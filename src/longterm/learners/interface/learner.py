@@ -14,7 +14,8 @@ from typing import Any, cast
 import numpy as np
 
 from longterm._base.arrays import Array, FloatArray, float_dtype
-from longterm.errors import InputError, kind_of
+from longterm._base.messages import kind_of
+from longterm.errors import InputError
 from longterm.learners.interface.facts import LearnerFacts
 from longterm.learners.interface.feedback import Feedback
 from longterm.learners.interface.feedback_check import FeedbackCheck, OnBrokenBound, checked_update

@@ -28,7 +28,8 @@ from typing import NamedTuple
 
 from longterm._base import validate
 from longterm._base.arrays import Array, as_column, clamp_min, clamp_to_divisor, dot, namespace, norm
-from longterm.errors import InputError, kind_of
+from longterm._base.messages import kind_of
+from longterm.errors import InputError
 from longterm.learners.interface.feedback import Feedback
 from longterm.learners.interface.learner import Learner
 from longterm.learners.interface.prox_learner import as_numbers

@@ -21,13 +21,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longterm._base.arrays import FloatArray
-from longterm.errors import (
-    AlreadyToldError,
-    BrokenBoundWarning,
-    HorizonWarning,
-    InputError,
-    warn_caller,
-)
+from longterm._base.messages import warn_caller
+from longterm.errors import AlreadyToldError, BrokenBoundWarning, HorizonWarning, InputError
 from longterm.money.choosing.choice import (
     Choice,
     require_action_names,

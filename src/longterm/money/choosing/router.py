@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from longterm._base import validate
-from longterm.errors import InputError, did_you_mean
+from longterm._base.messages import did_you_mean
+from longterm.errors import InputError
 from longterm.money.budgets import Ceiling
 from longterm.money.choosing.choice import Choice
 from longterm.money.choosing.chooser import Chooser

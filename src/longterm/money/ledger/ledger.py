@@ -27,7 +27,8 @@ from typing import Any, Literal, Self
 
 from longterm._base import validate
 from longterm._base.display import TextTable
-from longterm.errors import InputError, OutOfBudgetError, did_you_mean
+from longterm._base.messages import did_you_mean
+from longterm.errors import InputError, OutOfBudgetError
 from longterm.money.holds import ExcessHold
 from longterm.money.ledger.accounts import (
     SECOND,

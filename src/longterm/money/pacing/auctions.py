@@ -13,7 +13,8 @@ import numpy as np
 
 from longterm._base import validate
 from longterm._base.arrays import FloatArray
-from longterm.errors import DataError, InputError, did_you_mean, warn_caller
+from longterm._base.messages import did_you_mean, warn_caller
+from longterm.errors import DataError, InputError
 
 Missing = Literal["drop", "refuse"]
 MAX_NAMED = 30

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from longterm._base.display import TextTable
-from longterm.errors import InputError, import_optional
+from longterm._base.extras import import_optional
+from longterm.errors import InputError
 from longterm.learners.interface.learner import Learner
 from longterm.play.engines.figure import draw
 from longterm.play.engines.sums import zero_rounding

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm._base.arrays import Array
-from longterm.errors import BrokenBoundError, InputError, missing_extra
+from longterm._base.extras import missing_extra
+from longterm.errors import BrokenBoundError, InputError
 from longterm.learners.interface.feedback import observe
 from longterm.learners.interface.feedback_check import OnBrokenBound, require_match
 from longterm.learners.interface.learner import Learner

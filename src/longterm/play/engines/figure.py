@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from numpy.typing import ArrayLike
 
 from longterm._base.arrays import FloatArray
-from longterm.errors import import_optional
+from longterm._base.extras import import_optional
 from longterm.play.engines.trace import Comparator, Trace
 from longterm.theory.bounds import Bounds
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from longterm.errors import InputError, kind_of
+from longterm._base.messages import kind_of
+from longterm.errors import InputError
 from longterm.learners.interface.learner import Learner, require_learner
 from longterm.play.engines.trace import SeedsPlayed, StateUnknown, Trace
 from longterm.problems import Problem

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm._base.arrays import Array
-from longterm.errors import missing_extra
+from longterm._base.extras import missing_extra
 from longterm.learners.interface.feedback import Feedback
 from longterm.learners.interface.feedback_check import FeedbackCheck
 from longterm.learners.interface.learner import Learner
