@@ -1,13 +1,15 @@
 """Check the docstrings of the public names with numpydoc: python docs/docstrings.py (part of make lint).
 
 A public name stands in `__all__` of a subpackage. It says what each parameter is, with a type, and what it returns; its
-doctest stands under `Examples`. Nothing in the package has a docstring of a letter or two.
+doctest stands under `Examples`. The first line of a learner, a loss, a constraint, a set or a stream says in words what
+it is for, and so do the descriptions of its parameters. Nothing in the package has a docstring of a letter or two.
 """
 
 from __future__ import annotations
 
 import ast
 import inspect
+import re
 import sys
 from collections.abc import Iterator
 from enum import Enum
@@ -18,10 +20,17 @@ from typing import Any
 from numpydoc.validate import validate
 
 import longterm
+from longterm.learners import Learner
+from longterm.problems.constraints import Constraint
+from longterm.problems.losses import Loss
+from longterm.problems.sets import Set
+from longterm.problems.streams import Stream
 
 CODES = {"GL08", "PR01", "PR02", "PR04", "PR07", "RT01", "RT03"}
 """No docstring; parameters that are missing, unknown, without a type, without a word; the same of what is returned."""
 SHORTEST = 6
+FORMULA = re.compile(r"[₊₋⟨⟩‖∇Σ√½²≤≥∈Πλμηθ]|[a-z]_[a-z0-9{]")
+"""What a first line in words does not have."""
 
 
 def public_names() -> dict[str, Any]:
@@ -51,6 +60,18 @@ def faults(path: str, thing: Any) -> Iterator[str]:
     text = inspect.getdoc(thing) or ""
     if ">>>" in text and "Examples\n--------\n" not in text:
         yield "the doctest does not stand under `Examples`"
+    if inspect.isclass(thing) and issubclass(thing, (Learner, Loss, Constraint, Set, Stream)):
+        yield from words_missing(text)
+
+
+def words_missing(text: str) -> Iterator[str]:
+    """What the docstring of a part of a problem, or of a learner, says in formulas alone."""
+    first, parameters = text.split("\n", 1)[0], re.search(r"Parameters\n-+\n(.*?)(?:\n\n|\Z)", text, re.DOTALL)
+    if FORMULA.search(first):
+        yield "the first line is a formula: say what it is for"
+    for described in re.findall(r"(?m)^(\S.*?) : .*\n((?: +.*\n?)+)", parameters[1] + "\n" if parameters else ""):
+        if len(re.findall(r"[A-Za-z]{2,}", described[1])) < 3:
+            yield f"the parameter {described[0]} is described by letters: say in words what it is"
 
 
 def short_docstrings(file: Path) -> Iterator[str]:

@@ -48,7 +48,7 @@ FEMALE, MALE = 71, 72
 
 @dataclass(frozen=True, eq=False)
 class Scenario(ReprMixin):
-    """A problem, its stream, and the comparator that suits them.
+    """Try a learner on a ready-made problem: the problem, its stream and what to compare with.
 
     Parameters
     ----------

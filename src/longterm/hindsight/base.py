@@ -30,7 +30,9 @@ ROUNDS_PER_BLOCK = 16_384
 
 @dataclass(frozen=True)
 class Hindsight:
-    """The best decisions x*_t and their cumulative losses at chosen rounds. Axes are rounds, then seeds.
+    """Compare a run with the best decisions that were possible in hindsight, with a certificate.
+
+    It has the best decisions x*_t and their cumulative losses at chosen rounds. Axes are rounds, then seeds.
 
     The true regret lies between ``trace.regret(best)`` and ``trace.regret(best) + best.gap``.
 

@@ -66,7 +66,9 @@ class _FromRounds(Benchmark):
 
 @dataclass(frozen=True)
 class EveryRound(_FromRounds):
-    """Decisions with g_s(x) ≤ 0 for every s. Affine rows that differ in b alone are merged to the smallest b.
+    """Compare with the best decision that satisfies the constraints of every single round.
+
+    Rows of affine constraints that differ in their limit alone are merged to the smallest limit.
 
     Examples
     --------
@@ -94,7 +96,19 @@ class EveryRound(_FromRounds):
 
 @dataclass(frozen=True)
 class OnAverage(_FromRounds):
-    """Decisions with Σ_s g_{s,j}(x) ≤ 0 for every j. h is the sum divided by the number of rounds."""
+    """Compare with the best decision that satisfies the constraints on average over the rounds.
+
+    Each constraint is the sum over the rounds, divided by their number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from longterm.problems import OnAverage
+    >>> rounds = np.array([[[1.0, 0.0]], [[3.0, 0.0]]]), np.array([[2.0], [0.0]])
+    >>> average = OnAverage().of_affine(*rounds)
+    >>> average.matrix, average.limit  # 2 x_1 ≤ 1
+    (array([[2., 0.]]), array([1.]))
+    """
 
     description = "feasible on average"
     uses_maximum = False
@@ -105,12 +119,19 @@ class OnAverage(_FromRounds):
 
 @dataclass(frozen=True, eq=False)
 class InExpectation(Benchmark):
-    """Decisions with E g_j(x) ≤ 0 for every j, for a known E g.
+    """Compare with the best decision that satisfies the constraints in expectation.
 
     Parameters
     ----------
     mean : Constraint
-        E g.
+        The expected constraint.
+
+    Examples
+    --------
+    >>> from longterm.problems import InExpectation
+    >>> from longterm.problems.constraints import Affine
+    >>> InExpectation(Affine([[1.0, 0.0]], [0.5])).mean.limit
+    array([0.5])
     """
 
     mean: Constraint

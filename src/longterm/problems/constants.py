@@ -16,20 +16,20 @@ The range of the losses may be smaller: nothing divides by it.
 
 @dataclass(frozen=True)
 class Constants:
-    """The constants of the theorems.
+    """Describe the size of a problem by the numbers that step sizes and bounds are made of.
 
     Parameters
     ----------
     radius : float
-        max ‖x_1 − x‖ over B (the paper's R, for a ball).
+        The largest distance of a decision from the start x_1 (R in the formulas).
     diameter : float
-        Δ, the diameter of B (2R for a ball).
+        The largest distance between two decisions (Δ in the formulas; 2R for a ball).
     loss_gradient_bound, constraint_gradient_bound : float
-        G_f and G_g, bounds on the gradients of the losses and of the constraints on B.
+        The largest norms of a gradient of a loss and of a constraint (G_f and G_g in the formulas).
     constraint_bound, loss_range : float
-        D and F, bounds on |g_j| and on the range of every f_t on B.
+        The largest |g_j|, and the largest difference between two values of one loss (D and F in the formulas).
     strong_convexity : float
-        σ of the losses.
+        The strong convexity of the losses (σ in the formulas). 0 for none.
     """
 
     radius: float

@@ -18,7 +18,7 @@ from longterm.problems.sets import Set
 
 @dataclass(frozen=True)
 class Counterexample:
-    """A point that violates a declared bound.
+    """Report a point at which a declared bound does not hold.
 
     Parameters
     ----------

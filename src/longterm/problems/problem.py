@@ -24,16 +24,18 @@ from longterm.problems.slater import SlaterPoint, find_slater_point
 
 @dataclass(frozen=True, eq=False)
 class Problem(ReprMixin):
-    """The task to minimise Σ f_t(x_t) with small Σ g(x_t), x_t in B.
+    """Describe what is decided: the set of decisions, the losses and the constraints.
+
+    The task is to minimise Σ f_t(x_t) with small Σ g(x_t), for decisions x_t in the enclosing set.
 
     Parameters
     ----------
     enclosing_set : Set
-        B, which contains the decisions.
+        The ball, box or other set that contains every decision (B in the formulas).
     loss : Loss
-        The family f_t.
+        The family of the losses f_t.
     constraint : Constraint
-        g, or the family g_t.
+        The constraint g, or the family of the constraints g_t.
     name : str
         The name in messages and tables.
     declared : Mapping[str, float]

@@ -27,12 +27,12 @@ MAX_STEPS = 4000
 
 @dataclass(frozen=True, eq=False)
 class SlaterPoint:
-    """A point of B with g_j ≤ −ε for every j, in every round.
+    """Name a decision that satisfies every constraint strictly, in every round.
 
     Parameters
     ----------
     epsilon : float
-        ε.
+        The slack: every g_j is at most −ε there.
     x : array of shape (d,), optional
         The point, if known.
     """

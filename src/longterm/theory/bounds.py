@@ -55,7 +55,9 @@ class NoTheoremError(InputError):
 
 @dataclass(frozen=True, eq=False)
 class Bounds(Mapping[str, FloatArray]):
-    """Upper bounds by measure at each horizon. The mapping is empty if there is no theorem, and `reason` says why.
+    """Look up what a theorem guarantees after T rounds, for each measure.
+
+    The mapping is empty if there is no theorem, and `reason` says why.
 
     Parameters
     ----------

@@ -103,32 +103,34 @@ class HedgedCutsState(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class HedgedCuts(Learner[HedgedCutsState]):
-    """Experts with steps `factors` · Δ/√S_t that share one gradient and one cut.
+    """Keep hard limits, fixed or different in each round, at a small loss, without any tuning.
+
+    Several experts take gradient steps of different sizes. They share one gradient, and one cut by the violated limits.
 
     Parameters
     ----------
     enclosing_set : Set
-        B.
+        The ball, box or other set that every decision stays in (B in the formulas).
     factors : tuple of float
-        c_k, one expert each.
+        The step sizes of the experts as shares of Δ/√S_t, one expert for each (c_k).
     constraints : int
-        m: one constraint is cut with the maximum's subgradient, several with all of them at once.
+        The number of constraints in a round (m). A single one is cut by its subgradient, several all at once.
     cuts : int
-        The number of cuts a round, the most of them if `known` is given. At least one.
+        The number of cuts in a round, at least 1. With `known` it is the largest number.
     bank : float or array
-        β, the share of the slack so far that may be spent in one round. 0 for the hard violation. Above 1 the sum of a
-        fixed g may reach D(1 − 1/β), as the bound says.
+        The share of the slack so far that may be spent in one round (β). 0 never spends any, which keeps the hard
+        violation small. Above 1 the sum of a fixed g may reach D(1 − 1/β), as `bound` says.
     meta : Meta
-        The weights of the experts.
+        The rule that weighs the experts.
     sigma : float or array
-        σ > 0 adds an expert with steps 1/(σt), the last one.
+        The declared strong convexity of the losses (σ). Above 0 it adds an expert with steps 1/(σt), the last one.
     path : float
-        P, for `bound`: the path Σ‖u_t − u_{t−1}‖ of comparators that are feasible in their rounds. 0 is the best fixed
-        decision. The rule does not read it.
+        An upper limit, used by `bound` alone, on how far the best decision moves in all rounds together (P in the
+        formulas). 0 is one best decision for all rounds. The rule does not read it.
     known : Constraint, optional
-        The fixed g, which may be evaluated at points that are not played.
+        The constraint, if it is fixed and may be evaluated at points that are not played.
     remembered : int
-        M: the experts are also cut by M half-spaces of violated rounds, for a g that changes.
+        The number of half-spaces of violated rounds that are kept (M), for limits that change. 0 keeps none.
 
     Examples
     --------

@@ -58,18 +58,34 @@ class HintedCutsState(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class HintedCuts(Learner[HintedCutsState]):
-    """Hedged cuts with points along a forecast.
+    """Keep hard limits as `HedgedCuts` does, and profit from forecasts of the next loss.
+
+    Points along the forecast join the experts. Useless forecasts cost a constant factor in the bound.
 
     Parameters
     ----------
     cuts : HedgedCuts
-        The learner that the points join.
+        The hedged cuts that the points join.
     constraint : Constraint or None
-        The fixed g. None where it changes.
+        The constraint, if it is fixed. None where it changes.
     hints : HintModel
-        The forecasts.
+        The forecasts of the loss gradients.
     reaches : tuple of float
-        r_i.
+        How far the points go along the forecast, as shares of the diameter (r_i).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import longterm as lt
+    >>> from longterm.learners.optimistic.hints import GivenHints, NoHint
+    >>> from longterm.problems import constraints, losses, sets, streams
+    >>> costs = np.random.default_rng(0).choice([-1.0, 1.0], (500, 1))
+    >>> problem = lt.Problem(sets.Ball(1), losses.Linear(1), constraints.L2Budget(1, budget=0.5))
+    >>> for hints in (NoHint(), GivenHints(costs)):
+    ...     learner = lt.learners.HintedCuts.for_problem(problem, hints=hints)
+    ...     print(bool(lt.run(problem, learner, streams.Replay([costs])).cumulative_loss[-1] < -200))
+    False
+    True
     """
 
     cuts: HedgedCuts

@@ -47,20 +47,23 @@ BISECTIONS, SMALL = 52, 1e-12
 
 @dataclass(frozen=True, eq=False)
 class LatestCut(Learner[PointState]):
-    """Steps `first_step`/t^`decay`, then the half-space or the set of the latest constraint.
+    """Keep a limit that changes from round to round with one gradient step and one projection.
+
+    The step has the size ``first_step / t**decay``. Then the latest constraint projects the point.
 
     Parameters
     ----------
     enclosing_set : Set
-        B.
+        The ball, box or other set that every decision stays in (B in the formulas).
     first_step, decay : float or array
-        η_t = first_step/t^decay.
+        The size of the first step, and the power of t by which steps shrink.
     onto : {"cut", "set"}
-        The set that y_t is projected onto.
+        "cut" projects onto the half-space of the linearised constraint, "set" onto all points that satisfy it.
     sigma : float or array
-        The σ that the steps were made for. 0 for none.
+        The strong convexity of the losses that the steps were made for (σ). 0 for none.
     path : float
-        P, for `bound`. The rule does not read it.
+        An upper limit, used by `bound` alone, on how far the best decision moves in all rounds together (P in the
+        formulas). 0 is one best decision for all rounds. The rule does not read it.
 
     Examples
     --------

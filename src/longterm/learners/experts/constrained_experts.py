@@ -57,18 +57,20 @@ class ExpertsState(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ConstrainedExperts(Learner[ExpertsState]):
-    """AdaHedge over the corners of a simplex, against losses plus an exponential price of their violations.
+    """Mix experts, some of which break a limit that changes from round to round.
+
+    AdaHedge over the corners of a simplex, against losses plus an exponential price of their violations.
 
     Parameters
     ----------
     enclosing_set : Simplex
-        The mixtures of the experts.
+        The simplex of the mixtures of the experts.
     rate : float or array
-        λ, above 0.
+        The rate at which the price of a violation grows (λ), above 0.
     loss_scale, constraint_scale : float
-        ΔG_f and D, which the losses and the violations are divided by.
+        The largest loss and the largest violation of an expert, which they are divided by.
     spanned : bool
-        True if the feasible points are known to be the mixtures of feasible experts, for `bound` alone.
+        True if every feasible mixture is one of feasible experts. It is used by `bound` alone.
     made_for : Constants, optional
         The problem's constants that the scales were made for.
 

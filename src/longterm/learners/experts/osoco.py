@@ -91,24 +91,26 @@ class _Phase:
 
 @dataclass(frozen=True, eq=False)
 class OSOCO(Learner[OSOCOState]):
-    """Optimistically safe online convex optimisation, for linear constraints that are learned from noisy values.
+    """Stay within linear limits that are unknown and only seen with noise.
+
+    Optimistically safe online convex optimisation: decisions satisfy all limits that the values so far allow for.
 
     Parameters
     ----------
     enclosing_set : Set
-        B, a ball or a polyhedron that contains 0.
+        The ball or polyhedron that every decision stays in (B in the formulas). It contains 0.
     limit : sequence of float
-        b, positive, one number for each row of A.
+        The right-hand sides of A x ≤ b, one positive number for each row of A (b).
     row_norm : float
-        S, the largest norm of a row of A.
+        The largest norm of a row of A (S).
     gradient_bound : float
-        G_f, the largest norm of ∇f_t.
+        The largest norm of a loss gradient (G_f).
     noise : float
-        ρ: every entry of the noise is ρ-subgaussian. 0 for exact values.
+        The size of the noise: every entry is ρ-subgaussian. 0 for exact values.
     delta : float
-        δ, the probability that a round violates.
+        The probability that some round violates a limit (δ).
     margin : float
-        κ, at least 0 and below every b_i.
+        The distance that decisions keep from the limits (κ), at least 0 and below every b_i.
     seed : int
         The seed of the draws.
 

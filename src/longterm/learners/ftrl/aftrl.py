@@ -40,7 +40,9 @@ from longterm.theory.bounds import LONG_TERM, REGRET
 
 
 class AFTRL(FTRL):
-    """FTRL with a multiplier for each constraint and steps from given constants.
+    """Keep a long-term budget with sparse decisions, when the size of the gradients is known.
+
+    Follow the regularised leader with one multiplier for each constraint.
 
     Examples
     --------
@@ -77,7 +79,9 @@ class AFTRL(FTRL):
 
 
 class AdaptiveAFTRL(FTRL):
-    """A-FTRL with constants found online.
+    """Keep a long-term budget with sparse decisions, when no constant is known.
+
+    A-FTRL that finds its constants online.
 
     Examples
     --------
@@ -112,11 +116,13 @@ class AdaptiveAFTRL(FTRL):
 
 
 class MixedAFTRL(FTRL):
-    """A-FTRL with constants found online and eight radii in one leader.
+    """Keep a long-term budget with sparse decisions, when most of the budget may not be needed.
+
+    A-FTRL for eight radii at once, with constants found online.
 
     For every k and x with ‖x‖ ≤ R_k = R/4^k and g(x) ≤ 0 the regret is at most P_k + N_k plus the dual's term
-    (`scale_bounds`), where P_k + N_k is about R_k √V_T (6 + ½ ln(1/π_k)). This holds always if `priced`, else where
-    λ_t = 0 or k = 0. The violation is bounded as that of `AdaptiveAFTRL`, with P_0 + N_0 for P.
+    (`scale_bounds`), where P_k + N_k is about R_k √V_T (6 + ½ ln(1/π_k)). This holds always if `priced`, else where λ_t
+    = 0 or k = 0. The violation is bounded as that of `AdaptiveAFTRL`, with P_0 + N_0 for P.
 
     Examples
     --------

@@ -29,16 +29,16 @@ from longterm.theory.bounds import BoundValues, Rounds, horizons_of
 
 @dataclass(frozen=True, eq=False)
 class FTRL(ProxLearner[FTRLState]):
-    """Follow the regularised leader with the prox of a constraint, a scale and a dual.
+    """Combine a scale and a dual rule into a learner that follows the regularised leader under a constraint.
 
     Parameters
     ----------
     prox : Prox
-        The closed form of the argmin, from `Constraint.prox(over)`.
+        The closed form of the decision, from `Constraint.prox(over)`.
     scale : Scale
-        The curvature.
+        The strength of the regulariser in each round.
     dual : FTRLDual
-        The weights on g.
+        The rule that weighs the constraint: multipliers, or a growing penalty.
 
     Examples
     --------

@@ -34,7 +34,9 @@ from longterm.theory.bounds import HARD, REGRET
 
 
 class PenalisedFTRL(FTRL):
-    """FTRL with a growing penalty on [g]₊ and steps from given constants.
+    """Keep a budget with a total violation that stops growing, when the size of the gradients is known.
+
+    Follow the regularised leader with a growing penalty on [g]₊.
 
     Examples
     --------
@@ -68,7 +70,9 @@ class PenalisedFTRL(FTRL):
 
 
 class AdaptivePenalisedFTRL(FTRL):
-    """Penalised FTRL with constants found online.
+    """Keep a budget with a total violation that stops growing, when no constant is known.
+
+    Penalised FTRL that finds its constants online.
 
     Examples
     --------
@@ -106,10 +110,27 @@ class AdaptivePenalisedFTRL(FTRL):
 
 
 class MixedPenalisedFTRL(FTRL):
-    """Penalised FTRL with constants found online and eight radii in one leader.
+    """Keep a budget with a total violation that stops growing, when most of it may not be needed.
+
+    Penalised FTRL for eight radii at once, with constants found online.
 
     With λ_t = ν_t − ν_{t−1}, λ_t g(x_t) ≥ w_t [g(x_t)]₊, because ν rises only to where g is 0, or to W_t, which is w_t
     above any ν before.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import longterm as lt
+    >>> from longterm.problems import streams
+    >>> rows = np.random.default_rng(0).standard_normal((500, 20))
+    >>> problem = lt.problems.budgeted_logistic(rows, budget=1000.0)
+    >>> stream = streams.ResampledRows(rows, np.sign(rows[:, 0]))
+    >>> losses = [
+    ...     float(lt.run(problem, rule.for_problem(problem), stream, 500).cumulative_loss[-1])
+    ...     for rule in (lt.learners.AdaptivePenalisedFTRL, lt.learners.MixedPenalisedFTRL)
+    ... ]
+    >>> losses[1] < 0.5 * losses[0]
+    True
     """
 
     needs = PenalisedFTRL.needs

@@ -11,7 +11,7 @@ from longterm.problems.problem import Problem
 
 
 class Feedback(NamedTuple):
-    """The loss and the constraint at the point x_t that was played.
+    """Tell a learner what loss and constraint were at the decision that it played.
 
     A learner reads a part of it, and only that part has to be given. Learners with one multiplier per constraint read
     `constraint_values` and `pullback` instead of the maximum.

@@ -25,7 +25,10 @@ from longterm.problems.sets import Set
 
 
 class Learner(LearnerFacts[S], ABC):
-    """One algorithm. Hyper-parameters may be arrays over the leading axes, so that a grid is one learner."""
+    """Decide round after round: the base class of every algorithm, and of those that you write.
+
+    Hyper-parameters may be arrays over the leading axes, so that a grid of values is one learner.
+    """
 
     enclosing_set: Set
 

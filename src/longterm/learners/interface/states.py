@@ -8,7 +8,7 @@ from longterm._base.arrays import Array
 
 
 class State(Protocol):
-    """The fields that every state has."""
+    """Remember everything that a learner has learned so far: the fields that every state has."""
 
     @property
     def round(self) -> Array:

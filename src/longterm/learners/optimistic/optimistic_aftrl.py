@@ -83,7 +83,9 @@ class ForecastScale(Scale):
 
 
 class OptimisticAFTRL(FTRL):
-    """A-FTRL that counts a forecast of the next gradient.
+    """Keep a long-term budget and profit from forecasts of the next loss.
+
+    A-FTRL that adds a forecast of the next gradient to the sum of the gradients so far.
 
     Examples
     --------

@@ -71,16 +71,18 @@ class OptimisticCOCOState(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class OptimisticCOCO(Learner[OptimisticCOCOState]):
-    """Descent on the loss and the weighted violation, with a first step along forecasts of both gradients.
+    """Keep a limit that changes and profit from forecasts of loss and constraint.
+
+    Descent on the loss and the weighted violation, with a first step along the forecasts.
 
     Parameters
     ----------
     enclosing_set : Set
-        B.
+        The ball, box or other set that every decision stays in (B in the formulas).
     made_for : Constants
-        The problem's constants.
+        The problem's constants, which scale losses and violations.
     hints, constraint_hints : HintModel
-        The forecasts of ∇f_t and of ∇[g_t]₊.
+        The forecasts of the gradients of the loss and of the violation.
 
     Examples
     --------

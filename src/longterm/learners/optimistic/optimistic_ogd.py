@@ -46,18 +46,20 @@ class OptimisticOGDState(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class OptimisticOGD(Learner[OptimisticOGDState]):
-    """Gradient descent that steps on a forecast first.
+    """Profit from forecasts of the next loss, and stay feasible where a projection is known.
+
+    Projected gradient descent that steps along a forecast first.
 
     Parameters
     ----------
     enclosing_set : Set
-        B.
+        The ball, box or other set that every decision stays in (B in the formulas).
     size : float
-        G_f, which only scales ε.
+        The size of the loss gradients (G_f). It only scales a tiny regulariser.
     hints : HintModel
-        The forecasts.
+        The forecasts of the loss gradients.
     projection : callable, optional
-        The projection onto X.
+        The projection onto the feasible points.
 
     Examples
     --------

@@ -62,16 +62,18 @@ WeightRule = Literal["growing", "recoo", "coldq"]
 
 @dataclass(frozen=True, eq=False)
 class ProxPenalty(DualLearner[QueueState]):
-    """A step with [g_t]₊ itself in it, under the weights of a rule.
+    """Keep a limit that changes by penalising its violation inside every step.
+
+    The step minimises a linearised loss plus the weighted violation [g_t]₊ itself.
 
     Parameters
     ----------
     penalty_step : PenaltyStep
-        The argmin.
+        The minimisation that every step solves.
     weights : PenaltyWeights
-        The weights w_t.
+        The rule for the weight of the violation in each round (w_t).
     alpha, power : float or array
-        α_t = alpha t^power.
+        The weight α_t = alpha t^power of the distance from the last decision.
 
     Examples
     --------

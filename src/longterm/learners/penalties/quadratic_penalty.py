@@ -37,16 +37,18 @@ from longterm.theory.step_sums import descent_cost, step_sums, tabulate
 
 @dataclass(frozen=True, eq=False)
 class QuadraticPenaltyOGD(DualLearner[PointState]):
-    """OGD with a penalty [g]₊²/(2θ_t) on the maximum of the constraints, or on each of them.
+    """Keep a long-term limit by gradient steps on the loss plus a quadratic penalty.
+
+    The penalty is [g]₊²/(2θ_t), of the maximum of the constraints or of each of them.
 
     Parameters
     ----------
     enclosing_set : Set
-        B, which it projects onto.
+        The ball, box or other set that every decision stays in (B in the formulas).
     schedule : PenaltySchedule
-        η_t and θ_t = c L η_t.
+        The step sizes η_t, and the θ_t that divide the penalty.
     duals : Duals
-        The charged constraints: the maximum, or each of them.
+        The penalised constraints: their maximum, or each of them.
     made_for : Constants, optional
         The problem's constants that the steps were made for.
 

@@ -42,16 +42,18 @@ from longterm.theory.bounds import HARD, REGRET, BoundValues, NoTheoremError, Ro
 
 @dataclass(frozen=True, eq=False)
 class PolyakFeasibility(Learner[PointState]):
-    """Polyak feasibility steps with constant η and margin ϱ.
+    """Never violate a fixed limit, without a projection onto the feasible points.
+
+    A gradient step, then a Polyak step towards {g ≤ −ϱ}.
 
     Parameters
     ----------
     enclosing_set : Set
-        B, which it projects onto.
+        The ball, box or other set that every decision stays in (B in the formulas).
     slater : SlaterPoint
-        x̂, the first decision, and ε.
+        A strictly feasible point, which is the first decision, and its slack ε.
     eta, margin : float or array
-        η and ϱ.
+        The step size η, and the margin ϱ that decisions keep from the limit.
     made_for : Constants, optional
         The problem's constants that η was made for.
 

@@ -34,22 +34,24 @@ from longterm.theory.bounds import HARD, REGRET, BoundValues, NoTheoremError, Ro
 
 @dataclass(frozen=True, eq=False)
 class ProjectedOGD(Learner[PointState]):
-    """Gradient descent with steps `first_step`/t^`decay`, projected onto X by `projection`.
+    """Never violate a fixed limit, at the price of a projection onto the feasible points in each round.
+
+    Gradient descent with steps ``first_step / t**decay``, each projected.
 
     Parameters
     ----------
     enclosing_set : Set
-        B.
+        The ball, box or other set that every decision stays in (B in the formulas).
     projection : Projection
-        Π onto X = {g ≤ 0} ∩ B.
+        The projection onto the feasible points, {g ≤ 0} ∩ B.
     first_step : float or array
-        η_1.
+        The size of the first step (η_1).
     decay : float or array
-        p of η_t = η_1/t^p: ½ for convex losses, 1 for losses with σ ≥ 1/η_1.
+        The power of t by which steps shrink: ½ for convex losses, 1 for losses with σ ≥ 1/η_1.
     made_for : Constants, optional
         The problem's constants that the steps were made for.
     diameter : float or array, optional
-        A Δ smaller than the diameter of B that the steps were made for.
+        A diameter smaller than that of B that the steps were made for (Δ).
 
     Examples
     --------

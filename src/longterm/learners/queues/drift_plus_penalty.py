@@ -47,22 +47,24 @@ Preset = Literal["tuned", "yu-neely-wei", "neely-yu", "liakopoulos"]
 
 @dataclass(frozen=True, eq=False)
 class DriftPlusPenalty(DualLearner[QueueState], MadeForHorizon[QueueState]):
-    """Drift plus penalty on an enclosing set, with weights V and α and a queue for each constraint.
+    """Keep several long-term limits by queues of their violations, for a known number of rounds.
+
+    Every step weighs the loss gradient by V and each constraint gradient by its queue.
 
     Parameters
     ----------
     enclosing_set : Set
-        B, which it projects onto.
+        The ball, box or other set that every decision stays in (B in the formulas).
     horizon : float or array
-        T, for which V and α were made.
+        The number of rounds for which the weights were made (T).
     V, alpha : float or array
-        The weight of the losses, and that of the distance.
+        The weight of the losses, and that of the distance from the last decision.
     duals : Duals
-        The constraints that have a queue.
+        The constraints that have a queue: their maximum, or each of them.
     lipschitz : float
-        G_m with ‖Σ_j w_j ∇g_j‖ ≤ G_m‖w‖, for the bounds.
+        A number G_m with ‖Σ_j w_j ∇g_j‖ ≤ G_m‖w‖, for the bounds.
     value_bound : float
-        D_m ≥ ‖(g_1(x), …, g_m(x))‖ on B, for the bounds.
+        A number D_m of at least ‖(g_1(x), …, g_m(x))‖ on B, for the bounds.
     made_for : Constants, optional
         The problem's constants that the weights were made for.
 

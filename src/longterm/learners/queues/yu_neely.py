@@ -40,18 +40,20 @@ from longterm.theory.bounds import LONG_TERM, REGRET, BoundValues, NoTheoremErro
 
 @dataclass(frozen=True, eq=False)
 class YuNeely(MadeForHorizon[QueueState], ProxLearner[QueueState]):
-    """Yu and Neely's method with the prox of a constraint on a set.
+    """Keep long-term limits by queues, when their proximal map and the number of rounds are known.
+
+    Yu and Neely's method: queues, with the constraints themselves in the step.
 
     Parameters
     ----------
     prox : Prox
-        Of the constraint on B.
+        The closed form of the step, from `Constraint.prox(over)`.
     horizon : float or array
-        T, for which γ and α were made.
+        The number of rounds for which γ and α were made (T).
     gamma, alpha : float or array
-        γ and α.
+        The weight of the constraints in the step (γ), and that of the distance from the last decision (α).
     lipschitz : float
-        G_m: ‖g(x) − g(y)‖ ≤ G_m‖x − y‖ for the vector g.
+        A number G_m with ‖g(x) − g(y)‖ ≤ G_m‖x − y‖ for the vector of all constraints.
     made_for : Constants, optional
         The problem's constants that the steps were made for.
 

@@ -35,14 +35,16 @@ FIRST_EPOCH = 16
 
 @dataclass(frozen=True, eq=False)
 class DoublingRestarts(Restarts):
-    """A learner made for a horizon, in epochs of `first_epoch`, 2 · first_epoch, 4 · first_epoch, … rounds.
+    """Play a learner that is made for a known number of rounds without knowing that number.
+
+    It restarts the learner in epochs of ``first_epoch``, 2 · ``first_epoch``, 4 · ``first_epoch``, … rounds.
 
     Parameters
     ----------
     learner : MadeForHorizon
         The learner that is restarted. The horizon it was made for does not matter.
     first_epoch : int
-        N.
+        The number of rounds of the first epoch.
 
     Examples
     --------

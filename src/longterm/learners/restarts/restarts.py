@@ -71,14 +71,14 @@ class Restarts(Wrapper[Any]):
 
 @dataclass(frozen=True, eq=False)
 class Restarted(Restarts):
-    """A learner that is restarted after every `every` rounds.
+    """Forget the past at regular intervals, so that a learner can follow a stream that drifts.
 
     Parameters
     ----------
     learner : Learner
         The learner that is restarted.
     every : int
-        n, the rounds of a stretch.
+        The number of rounds between two restarts.
 
     Examples
     --------

@@ -53,14 +53,16 @@ class AdaGradAOGDState(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class AdaGradAOGD(Learner[AdaGradAOGDState]):
-    """A-OGD with steps from the gradients so far.
+    """Keep a long-term limit when the size of the gradients is unknown.
+
+    A-OGD with steps that come from the gradients so far.
 
     Parameters
     ----------
     enclosing_set : Set
-        B, which it projects onto.
+        The ball, box or other set that every decision stays in (B in the formulas).
     dual : Multiplier
-        θ_0, per unit of the gradients, and β.
+        The multiplier rule, with its θ_0 for each unit of the gradients, and its β.
 
     Examples
     --------

@@ -42,18 +42,20 @@ from longterm.theory.schedules import ConvexSchedule, Schedule, StronglyConvexSc
 
 @dataclass(frozen=True, eq=False)
 class AOGD(DualLearner[DualState], ScheduledLearner[DualState]):
-    """A-OGD on an enclosing set with a schedule.
+    """Keep a long-term limit with gradient steps and one multiplier: the method of the paper.
+
+    Every round takes one gradient step on the Lagrangian in the decision, and one in the multiplier.
 
     Parameters
     ----------
     enclosing_set : Set
-        B, which it projects onto.
+        The ball, box or other set that every decision stays in (B in the formulas).
     schedule : Schedule
-        θ_t, η_t and μ_t.
+        The step sizes η_t and μ_t of decision and multiplier, and the weight θ_t of the multiplier's penalty.
     penalty : float
-        The c of the penalty cλ², above 0; the paper's ½ unless given.
+        The c of the multiplier's penalty cλ², above 0. The paper's value is ½.
     duals : Duals
-        One multiplier for max_j g_j, as in the paper, or one for each constraint.
+        One multiplier for the maximum of the constraints, as in the paper, or one for each constraint.
 
     Examples
     --------

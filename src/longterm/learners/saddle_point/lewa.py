@@ -53,16 +53,18 @@ class LEWAState(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class LEWA(ScheduledLearner[LEWAState]):
-    """Exponential weights with a multiplier.
+    """Mix experts under a long-term limit, for a known number of rounds.
+
+    Exponentially weighted averages with a multiplier.
 
     Parameters
     ----------
     enclosing_set : Set
-        The simplex with total 1.
+        The simplex of the mixtures, with total 1.
     schedule : ConstantSchedule
-        θ, η and μ.
+        The constant step sizes η and μ of decision and multiplier, and the weight θ of the multiplier's penalty.
     loss_spread, constraint_spread : float
-        R_f and R_g.
+        Upper limits on max_i − min_i of the entries of a loss gradient, and of a constraint gradient.
 
     Examples
     --------

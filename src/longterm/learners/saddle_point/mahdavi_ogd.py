@@ -92,7 +92,9 @@ DELTAS: Mapping[str, DeltaRule] = {"smallest root": smallest_root, "twice": twic
 
 
 class MahdaviOGD(AOGD):
-    """A-OGD with constant steps θ = ηδ, η, μ = η and one or m multipliers.
+    """Keep a long-term limit with constant steps, for a known number of rounds.
+
+    A-OGD with the steps θ = ηδ, η and μ = η, and one or m multipliers.
 
     Examples
     --------

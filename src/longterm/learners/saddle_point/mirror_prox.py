@@ -49,16 +49,18 @@ class MirrorProxState(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class MirrorProx(ScheduledLearner[MirrorProxState]):
-    """Mirror prox on an enclosing set and a polyhedron, with constant steps θ = δη, η, μ = η.
+    """Keep each of several linear limits in the long run, for a known number of rounds.
+
+    Mirror prox between the decision and one multiplier for each limit.
 
     Parameters
     ----------
     enclosing_set : Set
-        B, which it projects onto.
+        The ball, box or other set that every decision stays in (B in the formulas).
     polyhedron : Affine
-        A x ≤ b with rows of length 1.
+        The limits A x ≤ b, with rows of length 1.
     schedule : ConstantSchedule
-        θ = δη, η and μ = η.
+        The constant step sizes η and μ of decision and multiplier, and the weight θ of the multiplier's penalty.
 
     Examples
     --------

@@ -41,18 +41,20 @@ from longterm.theory.bounds import LONG_TERM, REGRET, BoundValues, NoTheoremErro
 
 @dataclass(frozen=True, eq=False)
 class NetworkedSaddlePoint(Learner[DualState]):
-    """Primal descent at the agents, dual ascent along the edges.
+    """Let agents of a network agree on one decision while each sees its own losses.
+
+    Every agent takes gradient steps, and multipliers on the edges pull neighbours together.
 
     Parameters
     ----------
     enclosing_set : Product
-        n copies of the agents' set.
+        The product of the agents' sets, one copy for each.
     consensus : Consensus
-        The graph.
+        The constraint that neighbours agree, with the graph.
     multiplier_set : Ball
-        Λ, for one edge.
+        The ball that the multiplier of an edge stays in (Λ).
     eta, mu : float or array
-        The steps of x and of λ.
+        The step sizes of the decisions and of the multipliers.
     made_for : Constants, optional
         The problem's constants that the steps were made for.
 

@@ -55,16 +55,18 @@ class OneProjectionSGDState(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class OneProjectionSGD(ScheduledLearner[OneProjectionSGDState]):
-    """SGD-PD on an enclosing set.
+    """Find one feasible decision at the end of a stream with a single costly projection.
+
+    SGD-PD: gradient steps on loss and weighted constraint. The mean of all decisions is projected once.
 
     Parameters
     ----------
     enclosing_set : Set
-        B, which it projects onto.
+        The ball, box or other set that every decision stays in (B in the formulas).
     project : Projection
-        Π_X; only `answer` calls it.
+        The projection onto the feasible points. Only `answer` calls it.
     schedule : ConstantSchedule
-        θ, η and μ = η.
+        The constant step sizes η and μ of decision and multiplier, and the weight θ of the multiplier's penalty.
     slope : float, optional
         The ρ of dist(x, X) ≤ [g(x)]₊/ρ on B, for `answer_bound`.
 

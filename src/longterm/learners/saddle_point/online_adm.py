@@ -54,16 +54,18 @@ class OnlineADMState(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class OnlineADM(Learner[OnlineADMState]):
-    """Online ADM that plays x_t.
+    """Alternate between a set that is easy to project onto and a constraint that is easy to project onto.
+
+    Online alternating directions. It plays the point of the first set, which may violate the constraint.
 
     Parameters
     ----------
     enclosing_set : Set
-        B, which it projects onto.
+        The ball, box or other set that every decision stays in (B in the formulas).
     project : Projection
-        Π_C, with C = {g ≤ 0} or {g ≤ 0} ∩ B.
+        The projection onto {g ≤ 0}, or onto its part inside B.
     eta, rho : float or array
-        η and ρ, the weights of the proximal term and of the distance from the copy.
+        The weight of the distance from the last decision, and that of the distance from the projected copy.
     made_for : Constants, optional
         The problem's constants that η and ρ were made for.
 
@@ -153,10 +155,23 @@ class OnlineADM(Learner[OnlineADMState]):
 
 
 class FeasibleOnlineADM(OnlineADM):
-    """Online ADM that plays z_t, which is feasible in every round, with the projection onto X = {g ≤ 0} ∩ B.
+    """Play a feasible decision in every round by alternating directions.
+
+    Online ADM that plays z_t, which the projection onto X = {g ≤ 0} ∩ B makes feasible.
 
     Its own proof needs no proximal term, so `for_problem` takes η = 0: x_{t+1} = Π_B(z_t − (y_t + ∇f_t)/ρ). Where Π_B
     moves nothing, z_t is projected gradient descent with step 1/ρ.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import longterm as lt
+    >>> from longterm.problems import streams
+    >>> problem = lt.problems.two_dimensional()  # g = x₁ − ¼
+    >>> learner = lt.learners.FeasibleOnlineADM.for_problem(problem, horizon=500)
+    >>> trace = lt.run(problem, learner, streams.Replay([np.tile([0.8, 0.6], (500, 1))]))
+    >>> bool(trace.hard_violation[-1] < 1e-9)
+    True
     """
 
     name = "feasible_online_adm"

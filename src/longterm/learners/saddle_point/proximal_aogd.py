@@ -47,16 +47,18 @@ class ProximalAOGDState(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ProximalAOGD(ProxLearner[ProximalAOGDState]):
-    """Proximal A-OGD with the prox of a constraint on a set.
+    """Keep a long-term limit whose proximal map is known, with steps that hold the limit itself.
+
+    A-OGD with the constraint itself in the step instead of its gradient.
 
     Parameters
     ----------
     prox : Prox
-        The closed form of the argmin, from `Constraint.prox(over)`.
+        The closed form of the step, from `Constraint.prox(over)`.
     scale : GivenScale or StronglyConvexScale
-        η_t: for convex losses, or for strongly convex ones.
+        The step sizes η_t: for convex losses, or for strongly convex ones.
     dual : Multiplier
-        θ_0 and β.
+        The multiplier rule, with its θ_0 and β.
 
     Examples
     --------

@@ -48,20 +48,22 @@ from longterm.theory.schedules import ConstantSchedule
 
 @dataclass(frozen=True, eq=False)
 class TwoPointBandit(ScheduledLearner[DualState]):
-    """Algorithm 3 with constant steps θ = ηδ, η, μ = η, and ζ = `distance`.
+    """Keep a long-term limit of which only two values are seen in each round, and no gradient.
+
+    Every round evaluates the constraint at two points near the decision. Their difference stands for its gradient.
 
     Parameters
     ----------
     enclosing_set : Set
-        B, with an interior.
+        The ball or box that every decision stays in (B in the formulas). It has an interior.
     schedule : ConstantSchedule
-        θ, η and μ.
+        The constant step sizes η and μ of decision and multiplier, and the weight θ of the multiplier's penalty.
     distance : float or array
-        ζ.
+        The distance of the two points from the decision (ζ).
     seed : int or array of int
         The seed of the directions: one, or one for each learner of a batch.
     made_for : Constants, optional
-        The constants of the problem that the steps were made for, if any.
+        The problem's constants that the steps were made for.
 
     Examples
     --------

@@ -116,7 +116,9 @@ class QuadraticPrice(ViolationPrice):
 
 
 class SinhaVaze(Surrogate, MadeForHorizon[SurrogateState]):
-    """An inner learner on f_t + w_t [g_t]₊, with a `ViolationPrice` w_t of the violation so far, for T rounds.
+    """Keep a limit that changes, with a guaranteed total violation, for a known number of rounds.
+
+    An inner learner descends on f_t + w_t [g_t]₊, where the price w_t grows with the violation so far.
 
     Examples
     --------

@@ -97,7 +97,9 @@ def _damping(rates: Rates) -> Hyper:
 
 
 class YuLeeLee(Surrogate):
-    """An inner learner on f_t + w_t g_t with a `QueuePrice`, or, in the hard form, on f_t + w_t [g_t]₊.
+    """Keep a limit that changes without knowing the number of rounds.
+
+    An inner learner descends on f_t + w_t g_t, where a queue sets w_t. The hard form has [g_t]₊ in place of g_t.
 
     The inner learner is AdaGradNorm with offset 1, or StronglyConvexOGD with damping 2G/Δ.
 

@@ -21,7 +21,9 @@ from longterm.theory.margin_sizes import beta_of, coefficient
 
 
 class DecayingMarginAOGD(Tightened):
-    """A-OGD on g + γ_t with a margin that falls: no horizon, no restarts.
+    """End with no total violation without knowing the number of rounds, at a higher loss.
+
+    A-OGD on g + γ_t with a margin γ_t that falls, without restarts.
 
     Examples
     --------

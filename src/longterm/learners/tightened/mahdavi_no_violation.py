@@ -52,7 +52,9 @@ def fixed_point(constants: Constants) -> FixedPoint:
 
 
 class NoViolationMahdaviOGD(Tightened):
-    """Convex OGD, one multiplier, on g + γ.
+    """End with no total violation after a known number of rounds, with constant steps.
+
+    `MahdaviOGD` with one multiplier on g + γ.
 
     Examples
     --------

@@ -43,20 +43,21 @@ MarginRule = Literal["exact sums", "theorem"]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class NoViolationAOGD(Tightened, MadeForHorizon[DualState]):
-    """A-OGD on g + γ for a known horizon.
+    """End with no total violation after a known number of rounds, at a higher loss.
 
-    Where the γ asked for is above ε it is ε, so that {g + γ ≤ 0} is not empty, and `assumptions` reports it.
+    A-OGD on g + γ. Where the γ asked for is above ε it is ε, so that {g + γ ≤ 0} is not empty, and `assumptions`
+    reports it.
 
     Parameters
     ----------
     learner : AOGD
-        The learner that receives g + γ.
+        The A-OGD that receives g + γ.
     margin : ConstantMargin
-        γ.
+        The margin that is added to the constraint (γ).
     slater : SlaterPoint
-        ε, and where known x̂.
+        The slack ε of a strictly feasible point, and where known the point.
     horizon : float or array
-        T, which γ was made for.
+        The number of rounds for which γ was made (T).
     coefficient : float or array, optional
         The c of γ = min(ε, c T^{−β/2}), where γ was made by it: then it can be made for another T.
     needed_horizon : float or array, optional

@@ -26,20 +26,22 @@ from longterm.theory.bounds import LONG_TERM, REGRET, BoundValues, Rounds, horiz
 
 @dataclass(frozen=True, eq=False)
 class NoViolationMirrorProx(MirrorProx):
-    """Mirror prox on A x − b + γ ≤ 0.
+    """End with no total violation of any linear limit, after a known number of rounds.
+
+    `MirrorProx` on A x − b + γ ≤ 0.
 
     Parameters
     ----------
     enclosing_set : Set
-        B, which it projects onto.
+        The ball, box or other set that every decision stays in (B in the formulas).
     polyhedron : Affine
-        A x ≤ b − γ with rows of length 1.
+        The tightened limits A x ≤ b − γ, with rows of length 1.
     schedule : ConstantSchedule
-        θ = δη, η and μ = η.
+        The constant step sizes η and μ of decision and multiplier, and the weight θ of the multiplier's penalty.
     gamma : float
-        γ.
+        The margin that is added to the constraint (γ).
     slater : SlaterPoint
-        ε in rows of length 1, and where known x̂.
+        The slack ε of a strictly feasible point for rows of length 1, and where known the point.
     checked : tuple of Assumption
         What was checked when γ was chosen.
 

@@ -11,7 +11,9 @@ from longterm.learners.tracking.tracker import Tracker, copies, mixture
 
 
 class Ader(Tracker):
-    """N gradient descents with steps 2^i Δ/(G'√T), weighed by Hedge. Constants and proof are ours.
+    """Follow a best decision that moves, without knowing how far.
+
+    N gradient descents with steps 2^i Δ/(G'√T), weighed by Hedge. Constants and proof are ours.
 
     N = ⌈½ log₂(1 + 2T)⌉ + 1, prior w_i ∝ 1/(i(i + 1)), rate ε = √(8/T)/(G'Δ). All experts use the gradient at the
     mixture:

@@ -11,7 +11,9 @@ from longterm.learners.tracking.tracker import Tracker, copies, mixture
 
 
 class HedgedRestarts(Tracker):
-    """Leaders restarted every 1, 2, 4, … rounds, mixed by AdaHedge with a fixed share. The rule does not read G'.
+    """Follow a best decision that moves, without knowing how often or how large the gradients are.
+
+    Leaders restarted every 1, 2, 4, … rounds, mixed by AdaHedge with a fixed share. The rule does not read G'.
 
     Level k of N = ⌊log₂ T⌋ + 1 has blocks of n = 2^k rounds. It starts each at x°, the mixture of all levels then, and
     follows the leader of the block: x^k = Π(x° − (Δ/√S) Σ d), S = Σ ‖d‖² over the block so far. With

@@ -68,18 +68,21 @@ class FixedPrice(Price):
 
 @dataclass(frozen=True, eq=False)
 class TrackedPenalty(Surrogate):
-    """A tracker on the loss plus a penalty with constant weights.
+    """Follow a best decision that moves, under limits that may move too.
+
+    A tracker on the loss plus a penalty with constant weights.
 
     Parameters
     ----------
     inner : Tracker
         The rule without constraints, on its enclosing set.
     price : FixedPrice
-        The weights of the penalty.
+        The constant weights of the penalty.
     made_for : Constants, optional
         The problem's constants that the weights were made for.
     path : float
-        P, for `bound`. The rule does not read it.
+        An upper limit, used by `bound` alone, on how far the best decision moves in all rounds together (P in the
+        formulas). 0 is one best decision for all rounds. The rule does not read it.
 
     Examples
     --------

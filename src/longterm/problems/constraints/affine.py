@@ -23,14 +23,16 @@ LARGE = 100_000
 
 @dataclass(frozen=True, eq=False, init=False)
 class Affine(Constraint):
-    """g_j(x) = ⟨a_j, x⟩ − b_j.
+    """Keep linear limits that are the same in every round.
+
+    They are A x ≤ b: one constraint g_j(x) = ⟨a_j, x⟩ − b_j for each row a_j of A.
 
     Parameters
     ----------
     matrix : array_like of shape (m, d)
-        A, with rows a_j.
+        The matrix A, with one row for each limit.
     limit : array_like of shape (m,)
-        b of A x ≤ b.
+        The right-hand sides b.
 
     Examples
     --------
@@ -99,14 +101,24 @@ class Affine(Constraint):
 
 @dataclass(frozen=True, eq=False)
 class VaryingAffine(Constraint):
-    """g_j(x) = ⟨a_j, x⟩ − b_j. Parameters of a round: the matrix A and the limit b.
+    """Keep linear limits that differ from round to round.
+
+    The constraints are g_j(x) = ⟨a_j, x⟩ − b_j. The matrix and the limits are the parameters of a round.
 
     Parameters
     ----------
     dimension, count : int
-        d and m.
+        The number of coordinates of a decision, and the number of limits in a round (d and m).
     row_norm, limit_bound : float
-        Bounds on ‖a_j‖₂ and |b_j|.
+        The largest Euclidean norm of a row, and the largest |b_j|.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from longterm.problems.constraints import VaryingAffine
+    >>> g = VaryingAffine(2, 1, row_norm=5.0, limit_bound=1.0)
+    >>> g.values(np.array([1.0, 1.0]), np.array([[3.0, 4.0]]), np.array([1.0]))
+    array([6.])
     """
 
     dimension: int

@@ -35,7 +35,11 @@ class Linearised(NamedTuple):
 
 
 class Constraint(ReprMixin, ABC):
-    """m convex functions. x is feasible if all are ≤ 0. Methods are batched over leading axes."""
+    """Evaluate the constraints of a round, their gradients and bounds: the base class of all constraints.
+
+    It has m convex functions. A decision is feasible if all of them are at most 0. Methods are batched over leading
+    axes.
+    """
 
     dimension: int
     count: int

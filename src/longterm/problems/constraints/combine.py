@@ -20,12 +20,14 @@ from longterm.problems.sets import Set
 
 @dataclass(frozen=True, eq=False)
 class Stack(Constraint):
-    """The concatenated functions of several constraints.
+    """Keep several constraints at once, each of them counted on its own.
+
+    The functions of all parts are listed one after another.
 
     Parameters
     ----------
     parts : sequence of Constraint
-        Constraints of the same dimension, fixed or with parameters of the round.
+        The constraints, of the same dimension, fixed or with parameters of the round.
 
     Examples
     --------
@@ -131,16 +133,17 @@ class _Single:
 
 @dataclass(frozen=True, eq=False)
 class Maximum(Constraint):
-    """The maximum of all functions of several constraints, as one constraint with m = 1.
+    """Keep several constraints at once, counted as one by the worst of them.
 
-    The lowest index within 1e-9·D of the maximum gives the subgradient.
+    The maximum of all functions of the parts is one constraint, with m = 1. The lowest index within 1e-9·D of the
+    maximum gives the subgradient.
 
     Parameters
     ----------
     parts : sequence of Constraint
-        Constraints of the same dimension, fixed or with parameters of the round.
+        The constraints, of the same dimension, fixed or with parameters of the round.
     over : Set
-        The set B over which D is computed.
+        The set of decisions, over which the largest |g_j| is computed.
 
     Examples
     --------

@@ -20,16 +20,17 @@ from longterm.problems.sets import Product, Set
 
 @dataclass(frozen=True, eq=False)
 class Consensus(Constraint):
-    """Equality of the decisions of neighbouring agents, x = (x_1, …, x_n) with k coordinates each.
+    """Make the decisions of neighbouring agents in a network agree.
 
-    Let C x be the differences x_i − x_j over the edges (i, j). The constraints are C x ≤ 0, then −C x ≤ 0.
+    The decision x = (x_1, …, x_n) has k coordinates for each agent. Let C x be the differences x_i − x_j over the edges
+    (i, j). The constraints are C x ≤ 0, then −C x ≤ 0.
 
     Parameters
     ----------
     agents, size : int
-        n and k.
+        The number of agents (n), and the number of coordinates of each (k).
     edges : sequence of pairs of int
-        Pairs (i, j) of neighbours. Agents are numbered from 0.
+        The pairs (i, j) of neighbours. Agents are numbered from 0.
 
     Examples
     --------

@@ -11,20 +11,29 @@ from longterm.problems.sets import Set
 
 
 class CustomConstraint(Constraint):
-    """One convex g given by the user. Combine several with `Stack`.
+    """Use a convex constraint of your own, given by two functions.
 
-    The bounds are declared. `longterm.challenge` searches for a point that violates them.
+    Combine several with `Stack`. You declare the bounds. `longterm.challenge` searches for a point that violates them.
 
     Parameters
     ----------
     dimension : int
-        d.
+        The number of coordinates of a decision (d).
     function, derivative : callable
-        g and a (sub)gradient. They map x, shape (..., d), and the parameters of the round to (...,) and (..., d).
+        The function g and a (sub)gradient. They map x, shape (..., d), and the parameters of the round to (...,) and
+        (..., d).
     gradient_bound, value_bound : float
-        G_g and D on the enclosing set.
+        The largest norm of a gradient and the largest |g| on the enclosing set (G_g and D).
     parameters : mapping of str to tuple of int, optional
         The name and trailing shape of each parameter of a round, in order. Empty for a fixed g.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from longterm.problems.constraints import CustomConstraint
+    >>> g = CustomConstraint(2, lambda x: x[..., 0] ** 2 - 1, lambda x: 2 * x * np.array([1.0, 0.0]), 4.0, 3.0)
+    >>> g.values(np.array([2.0, 0.0])), g.pullback(np.array([2.0, 0.0]), np.array([1.0]))
+    (array([3.]), array([4., 0.]))
     """
 
     count = 1

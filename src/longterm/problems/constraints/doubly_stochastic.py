@@ -25,17 +25,17 @@ MAX_TABLE_SIZE = 24
 
 @dataclass(frozen=True, eq=False)
 class DoublyStochastic(Constraint):
-    """The p × p doubly-stochastic matrices, flattened.
+    """Keep a matrix doubly stochastic: no negative entries, and all rows and columns sum to 1.
 
-    The constraints are, in this order: −X_ij ≤ 0 (p² of them, row by row), row sums − 1 ≤ 0, 1 − row sums ≤ 0, then
-    the same for the columns. The lowest index wins where several are equally violated.
+    The p × p matrix is flattened. The constraints are, in this order: −X_ij ≤ 0 (p² of them, row by row), row sums − 1
+    ≤ 0, 1 − row sums ≤ 0, then the same for the columns. The lowest index wins where several are equally violated.
 
     It equals `Affine` with the same matrix, but does not store p⁴ numbers.
 
     Parameters
     ----------
     size : int
-        p.
+        The number of rows of the matrix (p).
 
     Examples
     --------

@@ -22,12 +22,14 @@ from longterm.problems.sets import Ball, Box, Set
 
 @dataclass(frozen=True, eq=False)
 class ElasticNetBudget(Constraint):
-    """g(x) = l1 ‖x‖₁ + ½ l2 ‖x‖₂² − budget.
+    """Keep a model small and sparse: a budget on a weighted sum of two norms.
+
+    The constraint is g(x) = l1 ‖x‖₁ + ½ l2 ‖x‖₂² − budget.
 
     Parameters
     ----------
     dimension : int
-        d.
+        The number of coordinates of a decision (d).
     budget, l1, l2 : float
         The budget, and the weights of the two norms, not both 0.
 
@@ -114,14 +116,24 @@ class ElasticNetBudget(Constraint):
 
 @dataclass(frozen=True, eq=False)
 class L1Budget(ElasticNetBudget):
-    """g(x) = ‖x‖₁ − budget.
+    """Keep a model sparse: a budget on the sum of absolute values.
+
+    The constraint is g(x) = ‖x‖₁ − budget.
 
     Parameters
     ----------
     dimension : int
-        d.
+        The number of coordinates of a decision (d).
     budget : float
-        The upper bound on the norm.
+        The largest allowed norm.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from longterm.problems.constraints import L1Budget
+    >>> g = L1Budget(2, budget=1.0)
+    >>> g.values(np.array([3.0, -4.0])), g.pullback(np.array([3.0, -4.0]), np.array([1.0]))
+    (array([6.]), array([ 1., -1.]))
     """
 
     l1: float = field(default=1.0, init=False)
@@ -130,14 +142,24 @@ class L1Budget(ElasticNetBudget):
 
 @dataclass(frozen=True, eq=False)
 class L2Budget(Constraint):
-    """g(x) = ‖x‖₂ − budget.
+    """Keep a model small: a budget on the Euclidean norm.
+
+    The constraint is g(x) = ‖x‖₂ − budget.
 
     Parameters
     ----------
     dimension : int
-        d.
+        The number of coordinates of a decision (d).
     budget : float
-        The upper bound on the norm.
+        The largest allowed norm.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from longterm.problems.constraints import L2Budget
+    >>> g = L2Budget(2, budget=1.0)
+    >>> g.values(np.array([3.0, 4.0])), g.pullback(np.array([3.0, 4.0]), np.array([1.0]))
+    (array([4.]), array([0.6, 0.8]))
     """
 
     dimension: int

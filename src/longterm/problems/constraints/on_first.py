@@ -25,14 +25,16 @@ from longterm.problems.sets import Ball, Product, Set
 
 @dataclass(frozen=True, eq=False)
 class OnFirstCoordinates(Constraint):
-    """A constraint on the first coordinates of x.
+    """Keep a constraint on some coordinates only, for example not on the intercept of a model.
+
+    The constraint reads the first coordinates of x.
 
     Parameters
     ----------
     constraint : Constraint
-        g₁, a function of the first coordinates.
+        The constraint on the first coordinates.
     free : int
-        The number of coordinates after them, which g does not depend on.
+        The number of coordinates after them, which are not constrained.
 
     Examples
     --------

@@ -23,7 +23,9 @@ from longterm.problems.sets import Ball, Box, Set
 
 @dataclass(frozen=True, eq=False)
 class PositiveSemidefinite(Constraint):
-    """g(X) = floor − λ_min(X) for symmetric size × size matrices, flattened.
+    """Keep a symmetric matrix positive semidefinite, or its eigenvalues above a floor.
+
+    The constraint is g(X) = floor − λ_min(X) for flattened size × size matrices.
 
     An unsymmetric x is replaced by its symmetric part. The subgradient −v vᵀ is exactly symmetric, so a learner that
     starts from a symmetric matrix and receives symmetric gradients stays symmetric.
@@ -31,11 +33,11 @@ class PositiveSemidefinite(Constraint):
     Parameters
     ----------
     size : int
-        The number of rows.
+        The number of rows of the matrix.
     floor : float
         The lower bound on the eigenvalues.
     eigenvector : ExtremeEigenvector
-        The method that computes v (`constraints.extreme_eigenvector`).
+        The method that computes the eigenvector of the smallest eigenvalue (`constraints.extreme_eigenvector`).
 
     Examples
     --------

@@ -14,18 +14,20 @@ from longterm.problems.sets import Set
 
 @dataclass(frozen=True, eq=False)
 class Scaled(Constraint):
-    """factor · g. Its values, gradients and bounds are those of g times the factor.
+    """Make a learner react faster or slower to a constraint by multiplying it with a factor.
+
+    The values, gradients and bounds of the constraint are multiplied by the factor.
 
     Learners with one G for losses and constraints react slowly to a g whose gradients are much shorter than the
-    losses'. A-OGD's pull towards {g ≤ 0} grows with the square of the factor, and its steps do not shrink while
-    factor · G_g ≤ G_f. Traces report factor · g.
+    losses'. A-OGD's pull towards {g ≤ 0} grows with the square of the factor, and its steps do not shrink while factor
+    · G_g ≤ G_f. Traces report factor · g.
 
     Parameters
     ----------
     constraint : Constraint
-        g.
+        The constraint that is multiplied.
     factor : float
-        Above 0.
+        The factor, above 0.
 
     Examples
     --------

@@ -23,18 +23,18 @@ from longterm.problems.sets import Set
 
 @dataclass(frozen=True, eq=False)
 class Smooth(Constraint):
-    """A fixed constraint with Lipschitz gradients, which therefore has a prox on every set.
+    """Give any smooth constraint a proximal map, for learners whose steps contain the constraint itself.
 
-    For learners whose steps contain g itself: `YuNeely`, `ProximalAOGD`, `AFTRL`.
+    Such learners are `YuNeely`, `ProximalAOGD` and `AFTRL`. The map is computed by gradient steps.
 
     Parameters
     ----------
     constraint : Constraint
-        The fixed functions.
+        The fixed constraint, with Lipschitz gradients.
     smoothness : float
-        L, the Lipschitz constant of their gradients.
+        The Lipschitz constant of the gradients (L).
     steps : int
-        N, the number of gradient steps per prox.
+        The number of gradient steps for each map (N).
 
     Examples
     --------

@@ -26,7 +26,10 @@ class Pieces(NamedTuple):
 
 
 class Loss(ReprMixin, ABC):
-    """A family of convex functions x ↦ f(x; parameters), batched over leading axes."""
+    """Evaluate the loss of a round, its gradient and its bounds: the base class of all losses.
+
+    A family of convex functions x ↦ f(x; parameters). Its methods are batched over leading axes.
+    """
 
     dimension: int
     strong_convexity: float = 0.0

@@ -11,18 +11,20 @@ from longterm.problems.sets import Set
 
 
 class CustomLoss(Loss):
-    """A convex loss given by the user.
+    """Use a convex loss of your own, given by two functions.
 
-    The bounds are declared. `longterm.challenge` searches for a point that violates them.
+    You declare its bounds. `longterm.challenge` searches for a point that violates them.
 
     Parameters
     ----------
     dimension : int
-        d.
+        The number of coordinates of a decision (d).
     function, derivative : callable
-        f and a (sub)gradient. They map x, shape (..., d), and the parameters of the round to (...,) and (..., d).
+        The loss and a (sub)gradient. They map x, shape (..., d), and the parameters of the round to (...,) and
+        (..., d).
     gradient_bound, value_range, strong_convexity : float
-        G_f, F and σ on the enclosing set.
+        The largest norm of a gradient, the largest difference between two values of one loss, and the strong convexity,
+        on the enclosing set (G_f, F and σ).
     parameters : mapping of str to tuple of int, optional
         The name and trailing shape of each parameter of a round, in order.
 

@@ -12,14 +12,24 @@ from longterm.problems.sets import Set
 
 @dataclass(frozen=True, eq=False)
 class Linear(Loss):
-    """⟨cost, x⟩ with ‖cost‖₂ ≤ cost_norm. Parameter of a round: its cost.
+    """Pay a price for every coordinate of the decision.
+
+    The loss is ⟨cost, x⟩. The cost is the parameter of a round.
 
     Parameters
     ----------
     dimension : int
-        d.
+        The number of coordinates of a decision (d).
     cost_norm : float
-        A bound on ‖cost‖₂.
+        The largest Euclidean norm of a cost.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from longterm.problems.losses import Linear
+    >>> value, gradient = Linear(2, cost_norm=5.0).value_and_gradient(np.array([1.0, 0.5]), np.array([3.0, 4.0]))
+    >>> float(value), gradient
+    (5.0, array([3., 4.]))
     """
 
     dimension: int

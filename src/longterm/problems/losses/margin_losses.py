@@ -53,7 +53,16 @@ class MarginLoss(RowLoss):
 
 
 class Logistic(MarginLoss):
-    """log(1 + exp(−label · ⟨features, x⟩)), labels ±1.
+    """Learn probabilities of two classes: the loss of logistic regression.
+
+    The loss is log(1 + exp(−label · ⟨features, x⟩)), with labels ±1.
+
+    Parameters
+    ----------
+    dimension : int
+        The number of features (d).
+    feature_norm : float
+        The largest Euclidean norm of a row of features.
 
     Examples
     --------
@@ -71,7 +80,25 @@ class Logistic(MarginLoss):
 
 
 class Hinge(MarginLoss):
-    """max(0, 1 − label · ⟨features, x⟩), labels ±1."""
+    """Learn to tell two classes apart: the loss of support vector machines.
+
+    The loss is max(0, 1 − label · ⟨features, x⟩), with labels ±1.
+
+    Parameters
+    ----------
+    dimension : int
+        The number of features (d).
+    feature_norm : float
+        The largest Euclidean norm of a row of features.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from longterm.problems.losses import Hinge
+    >>> value, gradient = Hinge(2, feature_norm=5.0).value_and_gradient(np.zeros(2), np.array([3.0, 4.0]), 1.0)
+    >>> float(value), gradient
+    (1.0, array([-3., -4.]))
+    """
 
     def phi(self, margin: Array) -> tuple[Array, Array]:
         xp = namespace(margin)
@@ -83,7 +110,25 @@ class Hinge(MarginLoss):
 
 
 class SquaredHinge(MarginLoss):
-    """max(0, 1 − label · ⟨features, x⟩)², labels ±1."""
+    """Learn to tell two classes apart with a smooth loss: the squared hinge.
+
+    The loss is max(0, 1 − label · ⟨features, x⟩)², with labels ±1.
+
+    Parameters
+    ----------
+    dimension : int
+        The number of features (d).
+    feature_norm : float
+        The largest Euclidean norm of a row of features.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from longterm.problems.losses import SquaredHinge
+    >>> value, gradient = SquaredHinge(2, feature_norm=5.0).value_and_gradient(np.zeros(2), np.array([3.0, 4.0]), 1.0)
+    >>> float(value), gradient
+    (1.0, array([-6., -8.]))
+    """
 
     def phi(self, margin: Array) -> tuple[Array, Array]:
         gap = namespace(margin).maximum(1 - margin, 0.0)

@@ -46,7 +46,27 @@ class ResidualLoss(RowLoss):
 
 
 class Absolute(ResidualLoss):
-    """|⟨features, x⟩ − label|."""
+    """Measure a prediction of a number by its absolute error.
+
+    The loss is |⟨features, x⟩ − label|. At error 0 the gradient is 0.
+
+    Parameters
+    ----------
+    dimension : int
+        The number of features (d).
+    feature_norm, label_bound : float
+        The largest Euclidean norm of a row of features, and the largest |label|.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from longterm.problems.losses import Absolute
+    >>> value, gradient = Absolute(2, feature_norm=5.0, label_bound=1.0).value_and_gradient(
+    ...     np.array([1.0, 0.0]), np.array([3.0, 4.0]), np.float64(1.0)
+    ... )
+    >>> float(value), gradient
+    (2.0, array([3., 4.]))
+    """
 
     def value_and_gradient(self, x: Array, *parameters: Array) -> tuple[Array, Array]:
         features, label = parameters
@@ -67,7 +87,27 @@ class Absolute(ResidualLoss):
 
 
 class LeastSquares(ResidualLoss):
-    """½ (⟨features, x⟩ − label)²."""
+    """Measure a prediction of a number by its squared error.
+
+    The loss is ½ (⟨features, x⟩ − label)².
+
+    Parameters
+    ----------
+    dimension : int
+        The number of features (d).
+    feature_norm, label_bound : float
+        The largest Euclidean norm of a row of features, and the largest |label|.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from longterm.problems.losses import LeastSquares
+    >>> value, gradient = LeastSquares(2, feature_norm=5.0, label_bound=1.0).value_and_gradient(
+    ...     np.array([1.0, 0.0]), np.array([3.0, 4.0]), np.float64(1.0)
+    ... )
+    >>> float(value), gradient
+    (2.0, array([6., 8.]))
+    """
 
     def value_and_gradient(self, x: Array, *parameters: Array) -> tuple[Array, Array]:
         features, label = parameters
@@ -83,16 +123,19 @@ class LeastSquares(ResidualLoss):
 
 @dataclass(frozen=True, eq=False)
 class Huber(ResidualLoss):
-    """½ r² for a residual |r| ≤ threshold, r = ⟨features, x⟩ − label, and threshold (|r| − ½ threshold) beyond it.
+    """Measure a prediction of a number by its squared error, but count large errors linearly.
+
+    With the error r = ⟨features, x⟩ − label the loss is ½ r² for |r| ≤ threshold, and threshold (|r| − ½ threshold)
+    beyond it.
 
     Parameters
     ----------
     dimension : int
-        d.
+        The number of features (d).
     feature_norm, label_bound : float
-        Bounds on ‖features‖₂ and |label|.
+        The largest Euclidean norm of a row of features, and the largest |label|.
     threshold : float
-        The residual beyond which the loss is linear.
+        The error from which on the loss is linear.
 
     Examples
     --------
@@ -129,14 +172,16 @@ class Huber(ResidualLoss):
 
 @dataclass(frozen=True, eq=False)
 class Quantile(ResidualLoss):
-    """level · [label − ⟨features, x⟩]₊ + (1 − level) · [⟨features, x⟩ − label]₊, minimised by a quantile.
+    """Learn a quantile of a number instead of its mean: the pinball loss.
+
+    The loss is level · [label − ⟨features, x⟩]₊ + (1 − level) · [⟨features, x⟩ − label]₊.
 
     Parameters
     ----------
     dimension : int
-        d.
+        The number of features (d).
     feature_norm, label_bound : float
-        Bounds on ‖features‖₂ and |label|.
+        The largest Euclidean norm of a row of features, and the largest |label|.
     level : float
         The quantile, in (0, 1).
 

@@ -15,14 +15,24 @@ from longterm.problems.sets import Ball, Set
 
 @dataclass(frozen=True, eq=False)
 class SquaredDistance(Loss):
-    """½ ‖x − target‖², 1-strongly convex. Parameter of a round: its target.
+    """Stay close to a target that each round announces after the decision.
+
+    The loss is ½ ‖x − target‖², which is 1-strongly convex. The target is the parameter of a round.
 
     Parameters
     ----------
     dimension : int
-        d.
+        The number of coordinates of a decision (d).
     targets : Set, optional
         A set that contains every target. The enclosing set by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from longterm.problems.losses import SquaredDistance
+    >>> value, gradient = SquaredDistance(2).value_and_gradient(np.array([1.0, 0.0]), np.array([0.0, 1.0]))
+    >>> float(value), gradient
+    (1.0, array([ 1., -1.]))
     """
 
     dimension: int

@@ -30,16 +30,18 @@ SQUARE_MARGIN = 1e-5
 
 @dataclass(frozen=True, eq=False, init=False)
 class Ball(Set):
-    """{x : ‖x − centre‖₂ ≤ radius}.
+    """Keep decisions within a distance of a centre.
+
+    The set is {x : ‖x − centre‖₂ ≤ radius}.
 
     Projections are accurate for every radius that is a normal float (float64: 1e-307 to 1e307) and for any x.
 
     Parameters
     ----------
     dimension : int
-        d.
+        The number of coordinates of a decision (d).
     radius : float
-        R.
+        The largest distance from the centre (R).
     centre : array_like of shape (d,), optional
         The origin by default.
 

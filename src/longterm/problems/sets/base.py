@@ -19,7 +19,10 @@ MAX_AXES = 256
 
 
 class Set(ReprMixin, ABC):
-    """A closed, convex, bounded set. Its methods are batched over leading axes."""
+    """Describe where decisions may lie, and project onto it: the base class of all sets.
+
+    A set is closed, convex and bounded. Its methods are batched over leading axes.
+    """
 
     dimension: int
     """d, the length of the vectors."""

@@ -15,12 +15,14 @@ from longterm.problems.sets.base import Set
 
 @dataclass(frozen=True, eq=False, init=False)
 class Box(Set):
-    """{x : lower ≤ x ≤ upper}, coordinatewise.
+    """Keep each coordinate of a decision between a lower and an upper limit.
+
+    The set is {x : lower ≤ x ≤ upper}, coordinatewise.
 
     Parameters
     ----------
     lower, upper : array_like of shape (d,)
-        The bounds of each coordinate.
+        The limits of each coordinate.
 
     Examples
     --------

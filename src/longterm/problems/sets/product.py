@@ -19,12 +19,14 @@ from longterm.problems.sets.simplex import RowStochastic, Simplex
 
 @dataclass(frozen=True, eq=False)
 class Product(Set):
-    """{(x_1, …, x_k) : x_i in the i-th factor}, with concatenated coordinates.
+    """Keep parts of a decision in sets of their own.
+
+    The set is {(x_1, …, x_k) : x_i in the i-th factor}, with concatenated coordinates.
 
     Parameters
     ----------
     factors : sequence of Set
-        In the order of their coordinates.
+        The sets, in the order of their coordinates.
 
     Examples
     --------

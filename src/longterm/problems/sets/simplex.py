@@ -51,12 +51,14 @@ def _stochastic_half_spaces(dimension: int, sums: FloatArray, total: float) -> t
 
 @dataclass(frozen=True, eq=False)
 class Simplex(Set):
-    """{x ≥ 0 : Σ_i x_i = total}.
+    """Keep decisions to shares that are not negative and add up to a total.
+
+    The set is {x ≥ 0 : Σ_i x_i = total}.
 
     Parameters
     ----------
     dimension : int
-        d.
+        The number of coordinates of a decision (d).
     total : float
         The sum of the coordinates.
 
@@ -101,14 +103,16 @@ class Simplex(Set):
 
 @dataclass(frozen=True, eq=False)
 class RowStochastic(Set):
-    """Matrices X ≥ 0 (rows × columns, flattened) whose rows each sum to 1.
+    """Keep each row of a matrix a probability distribution.
+
+    The set has the rows × columns matrices X ≥ 0, flattened, whose rows each sum to 1.
 
     The centre is √(rows (1 − 1/columns)) from each vertex, which is more than half the diameter √(2 rows).
 
     Parameters
     ----------
     rows, columns : int
-        The size of X.
+        The size of the matrix.
 
     Examples
     --------

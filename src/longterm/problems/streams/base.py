@@ -53,7 +53,7 @@ class Block(NamedTuple):
 
 
 class Stream(ReprMixin, ABC):
-    """A sequence of rounds that can start anywhere."""
+    """Supply the rounds of a run, from any round on: the base class of all streams."""
 
     length: int | None = None
     """The number of rounds. None means infinite."""

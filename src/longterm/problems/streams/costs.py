@@ -16,14 +16,23 @@ from longterm.problems.streams.base import CHUNK, Block, ChunkedStream, Stream
 
 @dataclass(frozen=True)
 class RandomCosts(ChunkedStream):
-    """Costs of length `norm` in uniformly random directions, so that no decision is better in expectation.
+    """Draw costs in random directions, so that no decision is better in expectation.
+
+    Directions are uniform, and every cost has the same length.
 
     Parameters
     ----------
     dimension : int
-        d.
+        The number of coordinates of a decision (d).
     norm : float
         The length of every cost.
+
+    Examples
+    --------
+    >>> from longterm.problems.streams import RandomCosts
+    >>> costs = RandomCosts(3, norm=2.0).draw(seed=0, start=0, stop=4).loss[0]
+    >>> costs.shape, (costs**2).sum(axis=1).round(9)
+    ((4, 3), array([4., 4., 4., 4.]))
     """
 
     dimension: int

@@ -15,18 +15,18 @@ ITEMS_PER_BLOCK = 256
 
 
 class FromIterable(Stream):
-    """Rounds from an iterable of tuples of loss parameters.
+    """Play rounds as they arrive from an iterable, a generator or a queue for example.
 
-    Items are consumed once, as the run needs them. All learners of a comparison and all seeds see the same items. The
-    latest block is kept, so that a resumed run continues with the next unused item. An item with other shapes raises
-    InputError and is skipped.
+    Each item is a tuple of loss parameters. Items are consumed once, as the run needs them. All learners of a
+    comparison and all seeds see the same items. The latest block is kept, so that a resumed run continues with the next
+    unused item. An item with other shapes raises InputError and is skipped.
 
     Parameters
     ----------
     rounds : iterable of sequences of array_like
-        The items, one tuple of parameters per round.
+        The items, one tuple of parameters for each round.
     constraint_parameters : int
-        The number of entries at the end of an item that are parameters of g_t.
+        The number of entries at the end of an item that are parameters of the constraint.
 
     Examples
     --------

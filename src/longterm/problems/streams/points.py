@@ -16,7 +16,9 @@ from longterm.problems.streams.base import CHUNK, Block, ChunkedStream
 
 @dataclass(frozen=True)
 class RandomPermutations(ChunkedStream):
-    """size × size permutation matrices, flattened.
+    """Draw random permutation matrices.
+
+    They are flattened, size × size.
 
     Parameters
     ----------
@@ -107,7 +109,9 @@ class NoisyPermutations(ChunkedStream):
 
 @dataclass(frozen=True, eq=False, init=False)
 class NoisyTargets(ChunkedStream):
-    """Targets with uniform noise in [−spread, spread] around a mean, in every coordinate.
+    """Draw targets that scatter around a mean.
+
+    The noise is uniform in [−spread, spread], in every coordinate.
 
     Parameters
     ----------

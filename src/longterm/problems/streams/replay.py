@@ -14,14 +14,16 @@ from longterm.problems.streams.base import CHUNK, Block, ChunkedStream, Stream
 
 
 class Replay(Stream):
-    """Rounds given as arrays with one row per round. Every seed sees the same rounds.
+    """Play rounds that are given as arrays, with one row for each round.
+
+    Every seed sees the same rounds.
 
     Parameters
     ----------
     loss : sequence of array_like
-        The parameters of f_t, one array for each.
+        The parameters of the losses, one array for each.
     constraint : sequence of array_like
-        The parameters of g_t, if g changes.
+        The parameters of the constraints, if they change.
     rounds : int, optional
         The number of rounds, needed only if there are no arrays.
 
@@ -57,7 +59,9 @@ class Replay(Stream):
 
 
 class ResampledRows(ChunkedStream):
-    """Rows drawn with replacement: round t has row i_t of every array, i_t uniform. `drawn` returns the i_t.
+    """Draw the rows of a data set at random, with replacement.
+
+    Round t has row i_t of every array, with i_t uniform. `drawn` returns the i_t.
 
     Parameters
     ----------
@@ -88,9 +92,9 @@ class ResampledRows(ChunkedStream):
 
 
 class Windows(Stream):
-    """Cyclic windows of a series: round t has row i + t of every array, i drawn from the seed.
+    """Replay a real series in its order, from a start that the seed chooses.
 
-    The order of the rows is kept, for real series that drift. Seed 0 starts at the first row.
+    Round t has row i + t of every array, cyclically, with i drawn from the seed. Seed 0 starts at the first row.
 
     Parameters
     ----------
