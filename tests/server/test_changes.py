@@ -128,7 +128,7 @@ def test_the_budget_of_a_pacer_changes_in_all_workers(tmp_path, said):
     ]
     open_bid = before.bid(30.0)
     assert open_bid.amount > 8.0  # more than was left of 20
-    with pytest.raises(InputError, match="below the open bids"):
+    with pytest.raises(InputError, match="lower than what open bids hold"):
         before.change(budget=1.0)
     with pytest.raises(InputError, match="horizon"):
         before.change(horizon=0)

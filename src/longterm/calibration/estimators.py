@@ -54,7 +54,7 @@ class _Online(ReprMixin):
         names = [()] * len(predictions) if groups is None else [require_names(row) for row in groups]
         if len(names) != len(predictions):
             what = f"has {len(names)} entries for {len(predictions)} rows"
-            raise InputError("groups", what, "Give a list of names per row")
+            raise InputError("groups", what, "Give one list of names for each row")
         return list(zip(predictions.tolist(), names, strict=True))
 
     def _limits(self, rows: list[_Row]) -> FloatArray:
@@ -65,7 +65,11 @@ class _Online(ReprMixin):
     def _tell(self, rows: list[_Row], outcomes: FloatArray) -> Self:
         centers = np.array([center for center, _ in rows])
         if outcomes.shape != centers.shape or np.any(np.abs(outcomes - centers) > LARGEST_SCORE):
-            raise InputError("y", f"of shape {outcomes.shape} does not fit", f"Give {len(rows)} moderate numbers")
+            raise InputError(
+                "y",
+                f"has shape {outcomes.shape} or contains numbers that are too large",
+                f"Give {len(rows)} finite numbers",
+            )
         for interval, outcome in zip([self._intervals.ask(*row) for row in rows], outcomes.tolist(), strict=True):
             self._intervals.tell(interval, outcome)
         return self
@@ -145,7 +149,11 @@ class OnlineConformalClassifier(_Online):
         scores, classes, labels = self._scores(X), list(self.estimator.classes_), np.asarray(y).ravel().tolist()
         unknown = [label for label in labels if label not in classes]
         if unknown or len(labels) != len(scores):
-            raise InputError("y", f"{(unknown or labels)[:1]} does not fit", "Give one known label per row")
+            raise InputError(
+                "y",
+                f"contains {(unknown or labels)[:1]}, or not one label per row",
+                "Give one label that the model knows for each row",
+            )
         told = np.array([row[classes.index(label)] for row, label in zip(scores, labels, strict=True)])
         return self._tell(self._rows(np.zeros(len(scores)), groups), told)
 

@@ -43,7 +43,7 @@ def require_names(groups: Iterable[str]) -> tuple[str, ...]:
     names = tuple(groups)
     for name in names:
         if not isinstance(name, str) or not name:
-            raise InputError("groups", f"{name!r} is not a name", "Name each group by a non-empty string")
+            raise InputError("groups", f"{name!r} is not a name", "Give each group a non-empty string as its name")
     return names
 
 
@@ -175,6 +175,8 @@ class Intervals(ReprMixin):
 
     def _require_open(self, interval: Interval) -> None:
         if not isinstance(interval, Interval):
-            raise InputError("interval", f"{interval!r:.60} is not an interval", "Give what `ask` returned")
+            raise InputError(
+                "interval", f"{interval!r:.60} is not an interval", "Pass the interval that `ask` returned"
+            )
         if interval.number not in self._open:
             raise InputError("interval", f"number {interval.number} is not open", "Tell or skip each interval once")

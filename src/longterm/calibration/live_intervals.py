@@ -232,8 +232,8 @@ class LiveIntervals(Stored[_IntervalsCopy], ReprMixin):
 
     def _require_groups(self, intervals: Intervals) -> None:
         if len(intervals.names) > self.max_groups:
-            what = f"would be {len(intervals.names)} in all, and {self.max_groups} are allowed"
-            raise InputError("groups", what, "Use fewer names, without ids of requests, or a larger max_groups")
+            what = f"would become {len(intervals.names)} in number, but at most {self.max_groups} are allowed"
+            raise InputError("groups", what, "Use fewer names (no request ids), or a larger max_groups")
 
     def _expiring(self, now: float) -> RoundChange[Intervals, Interval]:
         """Return the change that skips the rounds which are too old."""

@@ -33,10 +33,10 @@ def _require_numbers(argument: str, columns: Frame) -> FloatArray:
     try:
         numbers: FloatArray = columns.to_numpy(dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(argument, f"holds other values than numbers ({error})", "Give numeric columns") from None
+        raise InputError(argument, f"contains values that are not numbers ({error})", "Give numeric columns") from None
     sizes = np.abs(numbers[np.isfinite(numbers)])
     if np.any(sizes > 0.5 * LARGEST_SCORE):
-        what = f"holds the number {sizes.max():.3g}, above {0.5 * LARGEST_SCORE:g}"
+        what = f"contains the number {sizes.max():.3g}, which is above {0.5 * LARGEST_SCORE:g}"
         raise InputError(argument, what, "Correct or drop its row")
     return numbers
 
@@ -85,12 +85,16 @@ class PanelIntervals(ReprMixin):
         Their columns are unique_id, ds and one per model. Rows of a series are steps ahead 1, 2, … in their order.
         """
         if {"unique_id", "ds"} - set(forecasts.columns):
-            raise InputError("forecasts", f"has columns {list(forecasts.columns)}", "Give unique_id, ds and the models")
+            raise InputError(
+                "forecasts",
+                f"has the columns {list(forecasts.columns)}",
+                "Give the columns unique_id, ds and one for each model",
+            )
         others = ("unique_id", "ds", "y", "cutoff")
         models = [c for c in forecasts.columns if c not in others and "-lo-" not in c and "-hi-" not in c]
         centers = _require_numbers("forecasts", forecasts[models])
         if not np.all(np.isfinite(centers)):
-            raise InputError("forecasts", "holds NaN or infinity", "Drop these rows")
+            raise InputError("forecasts", "contains NaN or infinity", "Drop these rows")
         step = forecasts.groupby("unique_id", sort=False).cumcount().tolist()
         ids, times = forecasts["unique_id"].tolist(), forecasts["ds"].tolist()
         result = forecasts.copy()
@@ -112,7 +116,9 @@ class PanelIntervals(ReprMixin):
         Outcomes of other rounds are ignored, so a whole history may be given again and again.
         """
         if {"unique_id", "ds", "y"} - set(actuals.columns):
-            raise InputError("actuals", f"has columns {list(actuals.columns)}", "Give unique_id, ds and y")
+            raise InputError(
+                "actuals", f"has the columns {list(actuals.columns)}", "Give the columns unique_id, ds and y"
+            )
         finite = actuals.loc[np.isfinite(_require_numbers("actuals", actuals["y"]))]
         keys = zip(finite["unique_id"].tolist(), finite["ds"].tolist(), strict=True)
         known = dict(zip(keys, finite["y"].tolist(), strict=True))

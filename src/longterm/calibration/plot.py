@@ -22,7 +22,7 @@ def plot_coverage(
     """Draw rolling coverage, widths, and the sum of errors with its certificate; return the figure."""
     validate.count("window", window)
     if len(history) < 2:
-        raise InputError("history", "has fewer than two settled intervals", "Tell outcomes first")
+        raise InputError("history", "has fewer than two settled intervals", "Tell some outcomes first")
     if axes is None:
         try:
             import matplotlib.pyplot as plt

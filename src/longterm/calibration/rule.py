@@ -91,16 +91,18 @@ class Calibration(ReprMixin):
         if correction is None:
             correction = LinearAndBets() if count > 1 else Sinh()
         if not isinstance(correction, Correction):
-            raise InputError("correction", f"{correction!r} is no correction", "Give Sinh() or Linear(), for example")
+            raise InputError("correction", f"{correction!r} is not a correction", "Give one such as Sinh() or Linear()")
         if not isinstance(self.base, QuantileTracker | Mixture):
-            raise InputError("base", f"{self.base!r} is no base", "Give Mixture() or QuantileTracker()")
+            raise InputError("base", f"{self.base!r} is not a base rule", "Give Mixture() or QuantileTracker()")
         if count > 1 and isinstance(correction, (Sinh, Saturating)):
             name = type(correction).__name__
-            raise InputError("correction", f"{name} has no groups", "Use Linear, Bets or LinearAndBets")
+            raise InputError("correction", f"{name} does not support groups", "Use Linear, Bets or LinearAndBets")
         if self.nested and (np.ndim(rate) == 0 or np.any(np.diff(rate) >= 0.0)):
             raise InputError("miss_rate", f"{rate!r} does not decrease", "Give np.array([0.2, 0.05]), for example")
         if self.nested and (count > 1 or not correction.has_inverse):
-            raise InputError("nested", "needs one group and Sinh, Linear or Saturating", "Use one rule per level")
+            raise InputError(
+                "nested", "works with one group and with Sinh, Linear or Saturating only", "Use one rule per level"
+            )
         validate.set_frozen(self, miss_rate=rate, groups=count, correction=correction)
 
     def init(self, shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> CalibrationState:
@@ -181,10 +183,14 @@ class Calibration(ReprMixin):
         try:
             c = xp.broadcast_to(xp.asarray(groups, dtype=state.told.dtype), shape)
         except (TypeError, ValueError):
-            raise InputError("groups", f"{groups!r:.200} does not fit", f"Give numbers of shape {shape}") from None
+            raise InputError(
+                "groups",
+                f"{groups!r:.200} has the wrong shape or contains something else than numbers",
+                f"Give numbers of shape {shape}",
+            ) from None
         if isinstance(c, np.ndarray) and not ((c * c == c).all() and c[..., 0].all()):
-            raise InputError("groups", "holds other numbers than 0 and 1, or a first that is not 1",
-                             "Give 0 or 1 per group; the first group holds every round")  # fmt: skip
+            raise InputError("groups", "contains numbers other than 0 and 1, or does not begin with 1",
+                             "Give 0 or 1 for each group. The first group contains every round")  # fmt: skip
         return c
 
     def _require_score(self, state: CalibrationState, score: Array) -> Array:
@@ -248,7 +254,9 @@ class Calibration(ReprMixin):
         The certificate counts it.
         """
         if self.nested or not isinstance(self.base, Mixture) or not isinstance(self.correction, (Sinh, LinearAndBets)):
-            raise InputError("groups", "can be added to the default rule only", "Make the rule with all groups at once")
+            raise InputError(
+                "groups", "cannot be added later, except to the default rule", "Make the rule with all groups at once"
+            )
         correction = self.correction if self.groups > 1 else LinearAndBets()
         larger = Calibration(self.miss_rate, self.groups + 1, self.base, correction)
         counts, alpha = state.counts, state.miss_rate
@@ -289,4 +297,4 @@ class Calibration(ReprMixin):
             return group_bound(self.correction, state.counts, state.evidence, state.miss_rate)
         if isinstance(self.base, QuantileTracker) and self.base.step > 0.0:
             return tracker_bound(self.base, state.base, state.evidence)
-        raise InputError("correction", "none, so nothing controls the coverage", "Use Sinh or Linear")
+        raise InputError("correction", "is none, so nothing controls the coverage", "Use Sinh or Linear")

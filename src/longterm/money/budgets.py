@@ -68,7 +68,11 @@ class Budget:
         if self.kind not in ("at most", "at least"):
             raise InputError("kind", f"{self.kind!r} is not known", "Choose 'at most' or 'at least'")
         if self.above_cheapest and self.kind == "at least":
-            raise InputError("above_cheapest", "makes no sense for a floor", "Give it to a budget of kind 'at most'")
+            raise InputError(
+                "above_cheapest",
+                "applies to caps only, and this budget is a floor",
+                "Leave it out, or set kind='at most'",
+            )
 
     def rate(self, horizon: int | None) -> float:
         """Return ρ̂ = limit / (T · largest)."""
@@ -141,15 +145,19 @@ class BudgetSet:
         """Return the set, once the budgets are known to be compatible."""
         given = (budgets,) if isinstance(budgets, (Budget, Ceiling)) else tuple(budgets)
         if not given:
-            raise InputError("budgets", "there is none", "Give at least one Budget")
+            raise InputError("budgets", "is empty", "Give at least one Budget")
         if any(budget.above_cheapest for budget in given) and sum(b.kind == "at most" for b in given) > 1:
             raise InputError(
                 "budgets",
-                "one counts above the cheapest action, and there are several caps",
+                "has a cap with above_cheapest=True beside other caps",
                 "The action that is cheapest for one may be expensive for another: give several caps a free action",
             )
         if horizon is None and any(isinstance(budget, Budget) for budget in given):
-            raise InputError("horizon", "is not given, and a budget has a limit", "Give it, or take Ceiling")
+            raise InputError(
+                "horizon",
+                "is missing, but a Budget has a limit for the whole horizon",
+                "Give the number of requests, or use Ceiling, which needs no horizon",
+            )
         return cls(given, None if horizon is None else validate.count("horizon", horizon))
 
     @cached_property

@@ -66,7 +66,7 @@ class ExcessHold(ReprMixin):
         self.share = validate.positive_scalar("share", self.share)
         self.step = validate.positive_scalar("step", self.step)
         if self.share >= 1.0:
-            raise InputError("share", f"{self.share!r} is not below 1", "Give a share of the costs, 0.02 for example")
+            raise InputError("share", f"{self.share!r} is not below 1", "Give a share of the costs, such as 0.02")
         if self.step > 1.0:
             raise InputError("step", f"{self.step!r} is above 1", "Give a step of at most 1")
         self.warm_up = int(validate.non_negative_scalar("warm_up", self.warm_up))
@@ -92,7 +92,9 @@ class ExcessHold(ReprMixin):
         if largest is not None:
             return self.amount(state or HoldState(), validate.non_negative_scalar("largest", largest))
         if state is None:
-            raise InputError("largest", f"is missing, and no cost of {key!r} is known", "Give the worst case")
+            raise InputError(
+                "largest", f"is missing, and no cost of {key!r} has been observed yet", "Give the largest possible cost"
+            )
         return state.hold if state.settled >= self.warm_up else max(state.hold, state.largest)
 
     def update(self, key: Hashable, cost: float, held: float | None = None) -> None:

@@ -83,11 +83,11 @@ def test_the_cheapest_answers_where_nothing_fits():
 
 
 def test_without_a_horizon_nothing_may_need_one():
-    with pytest.raises(InputError, match="horizon: is not given, and a budget has a limit"):
+    with pytest.raises(InputError, match="horizon: is missing, but a Budget has a limit"):
         PrimalDual(EXP3IX(2), HedgeDual(), Budget(1.0, 1.0))
-    with pytest.raises(InputError, match="horizon: is open"):
+    with pytest.raises(InputError, match="horizon: is missing, but the step size"):
         PrimalDual(EXP3IX(2), HedgeDual(step=0.1), Ceiling(0.1, 1.0))
-    with pytest.raises(InputError, match="a ceiling has no theorem"):
+    with pytest.raises(InputError, match="a Ceiling, for which no theorem"):
         PrimalDual(LinearUCB(2, 1), EntropicDual(0.1), Ceiling(0.1, 1.0), 100).bound()
     with pytest.raises(InputError, match="cannot be planned together"):
         PrimalDual(LinearUCB(2, 1), PlannedPrice(), (Budget(5.0, 1.0), Budget(5.0, 1.0)), 100)
@@ -141,9 +141,9 @@ def test_the_price_is_the_largest_at_which_the_reward_is_reached():
 
 def test_a_plan_needs_announced_costs_and_predictions():
     rule = PrimalDual(ThompsonSampling(2, 1, window=8), PlannedPrice(), Ceiling(0.1, 1.0))
-    with pytest.raises(InputError, match="dual in round 1: needs recent requests with announced costs"):
+    with pytest.raises(InputError, match="dual in round 1: plans its price from recent requests"):
         Chooser(rule).act([1.0])
-    with pytest.raises(InputError, match="FixedMixture remembers no requests"):
+    with pytest.raises(InputError, match="FixedMixture keeps no recent requests"):
         Chooser(PrimalDual(FixedMixture((0.5, 0.5)), PlannedPrice(), Ceiling(0.1, 1.0))).act([1.0], costs=[0, 1])
 
 

@@ -228,7 +228,7 @@ def test_each_part_counts_once():
     made = chooser("thompson")
     choice = made.act([1.0], costs=[0.0, 0.1, 0.2])
     made.settle(choice, cost=0.1)
-    with pytest.raises(AlreadyToldError, match="cost was settled"):
+    with pytest.raises(AlreadyToldError, match="cost is already settled"):
         made.settle(choice, cost=0.1)
     made.settle(choice, reward=0.5)
     with pytest.raises(AlreadyToldError):
@@ -251,9 +251,13 @@ def test_each_part_counts_once():
         (lambda c, k: c.act([1.0, 2.0], costs=[0, 0, 0]), InputError, "context in round 2: has shape"),
         (lambda c, k: c.act([np.nan], costs=[0, 0, 0]), NonFiniteError, "context in round 2"),
         (lambda c, k: c.act([1.0], costs=[0, 0]), InputError, "costs in round 2: have shape"),
-        (lambda c, k: c.act([1.0], costs=[0, 0, -1]), InputError, "costs in round 2: are negative"),
-        (lambda c, k: c.act([1.0], costs=[0, 0, 1], bounds=[0, 0, 0.5]), InputError, "bounds in round 2: are below"),
-        (lambda c, k: c.act("text", costs=[0, 0, 0]), InputError, "not made of numbers"),
+        (lambda c, k: c.act([1.0], costs=[0, 0, -1]), InputError, "costs in round 2: contain a negative number"),
+        (
+            lambda c, k: c.act([1.0], costs=[0, 0, 1], bounds=[0, 0, 0.5]),
+            InputError,
+            "bounds in round 2: are lower than the announced costs",
+        ),
+        (lambda c, k: c.act("text", costs=[0, 0, 0]), InputError, "does not consist of numbers"),
         (lambda c, k: c.settle(k, reward=1.5), InputError, r"not 1 number\(s\) in \[0, 1\]"),
         (lambda c, k: c.settle(k, reward=np.nan), NonFiniteError, "reward in round 1"),
         (lambda c, k: c.settle(k, reward=0.5, cost=-1.0), InputError, "cost in round 1"),
@@ -277,7 +281,7 @@ def test_bad_calls_are_refused_and_change_nothing(call, error, words):
 
 def test_above_the_cheapest_needs_costs():
     made = chooser("thompson", budget=Budget(1.0, 1.0, above_cheapest=True))
-    with pytest.raises(InputError, match="not announced"):
+    with pytest.raises(InputError, match="costs in round 1: are missing"):
         made.act([1.0])
 
 
@@ -468,5 +472,5 @@ def test_labels_of_some_actions_teach_those():
     assert made.state.primal.belief.mean[0, 1, 0] == pytest.approx(0.9, abs=0.02)
     assert after[1] < 0.2 * before[1]
     assert after[0] > 0.5 * before[0]
-    with pytest.raises(InputError, match="all missing"):
+    with pytest.raises(InputError, match="are missing for every action"):
         made.teach([1.0], [np.nan] * 3)

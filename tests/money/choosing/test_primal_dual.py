@@ -235,9 +235,9 @@ def test_a_floor_is_planned_with_what_is_covered():
 
 def test_what_has_no_theorem_says_so():
     budget = Budget(100.0, 1.0)
-    with pytest.raises(InputError, match="replan: has no theorem"):
+    with pytest.raises(InputError, match="replan: is True, for which no theorem"):
         PrimalDual(ExponentialWeights(2), HedgeDual(), budget, 1000, replan=True).bound()
-    with pytest.raises(InputError, match="no bound that we can prove"):
+    with pytest.raises(InputError, match="no proved bound"):
         PrimalDual(ThompsonSampling(2, 1), HedgeDual(), budget, 1000).bound()
     with pytest.raises(InputError, match="radius"):
         PrimalDual(ExponentialWeights(2), HedgeDual(), budget, 1000, radius=1.0).bound()
@@ -253,7 +253,7 @@ def test_what_has_no_theorem_says_so():
             lambda: PrimalDual(
                 ExponentialWeights(2), HedgeDual(), (Budget(5.0, 1.0, above_cheapest=True), Budget(5.0, 1.0)), 10
             ),
-            "above the cheapest",
+            "above_cheapest=True beside other caps",
         ),
         (
             lambda: PrimalDual(ExponentialWeights(2), HedgeDual(), Budget(5.0, 1.0, kind="at least"), 10, stop=False),

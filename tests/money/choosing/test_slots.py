@@ -150,7 +150,7 @@ def test_hedge_by_hand():
     np.testing.assert_allclose(state.losses, [1 / 5, (1 - 0.5) / 5])  # payoffs 0 and 1 − 2/4
     p = hedge.weigh(state, request(), rng)
     np.testing.assert_allclose(p, np.exp([-0.1, -0.05]) / np.exp([-0.1, -0.05]).sum())
-    with pytest.raises(InputError, match="needed by ExponentialWeights"):
+    with pytest.raises(InputError, match="ExponentialWeights learns from the rewards"):
         hedge.learn(state, opened(0, 0.5), outcomes(0, 1.0, 0.0), g)
 
 

@@ -59,7 +59,7 @@ def test_the_slice_of_a_dead_process_counts_until_a_person_releases_it(account, 
 def test_a_lease_is_not_released_before_its_end(account, clock):
     lease = account.lease("a", 60, seconds=30)
     clock.advance(29)
-    with pytest.raises(InputError, match="has not ended"):
+    with pytest.raises(InputError, match="has not expired"):
         account.release(lease.key)
     account.release(lease.key, force=True)
     assert account.balance("a").held == 0

@@ -48,14 +48,14 @@ def test_every_call_takes_effect_once(ledger):
         ledger.settle("one", 30)
     ledger.hold("a", 60, "one")  # a late repetition
     assert ledger.balance("a") == Balance(100, 30, 0)
-    with pytest.raises(InputError, match="settled with 30 already"):
+    with pytest.raises(InputError, match="already settled with 30"):
         ledger.settle("one", 31)
-    with pytest.raises(InputError, match="settled already"):
+    with pytest.raises(InputError, match="already settled"):
         ledger.release("one")
     ledger.hold("a", 5, "two")
     for _ in range(2):
         ledger.release("two")
-    with pytest.raises(InputError, match="released already"):
+    with pytest.raises(InputError, match="already released"):
         ledger.settle("two", 5)
     with pytest.raises(InputError, match="no hold"):
         ledger.settle("three", 5)

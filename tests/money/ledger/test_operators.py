@@ -32,7 +32,7 @@ def test_a_correction_counts_in_the_account_and_its_parents(tree):
     assert tree.correct("k", 20).old == 9
     assert tree.correct("k", 9, correction="c") == LedgerCorrection("day", "k", 90, 9, ())  # a repeated call
     assert tree.balance("year").spent == 20
-    with pytest.raises(InputError, match="has corrected"):
+    with pytest.raises(InputError, match="already used to correct"):
         tree.correct("k", 8, correction="c")
     tree.settle("k", 90)  # a repeated settlement, too
     assert tree.balance("year").spent == 20

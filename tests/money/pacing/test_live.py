@@ -126,7 +126,7 @@ def test_warnings_as_errors_change_nothing(tmp_path):
 
 
 def test_batches_and_other_rules_are_refused(tmp_path):
-    with pytest.raises(InputError, match="batch"):
+    with pytest.raises(InputError, match="several campaigns"):
         LivePacer(DualMirrorDescent(budget=np.array([1.0, 2.0]), horizon=10, step=0.1, start=0.5))
     opened(tmp_path, PACERS["dual"]()).close()
     with pytest.raises(DatabaseError, match=r"pacer\.budget was 30\.0, is 31\.0"):

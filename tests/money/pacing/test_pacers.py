@@ -66,7 +66,7 @@ def test_planned_rounds_by_hand():
     for _ in range(5):  # beyond the horizon there is still a plan: the next request is the last
         state = pacer.settle(state, Outcome(0.0, value=0.2))
     assert np.isfinite(float(state.price))
-    with pytest.raises(InputError, match=r"outcome: lacks the value"):
+    with pytest.raises(InputError, match=r"outcome: has no value"):
         pacer.settle(state, Outcome(0.0))
 
 

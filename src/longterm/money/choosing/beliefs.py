@@ -258,7 +258,7 @@ def require_features(context: FloatArray, features: int, round: int) -> None:
     if context.shape != (features,):
         raise InputError(
             "context",
-            f"has shape {context.shape}, this rule was made for ({features},)",
-            "Give the features of the request, one number each",
+            f"has shape {context.shape}, but this rule was made for shape ({features},)",
+            "Give one number for each feature of the request",
             round=round,
         )

@@ -184,7 +184,11 @@ def _solve_one_cap(r: FloatArray, c: FloatArray, limit: float) -> tuple[FloatArr
     every = np.arange(rows)
     left = limit - math.fsum(c[every, at].tolist())
     if left < -1e-9 * limit:
-        raise InputError("budgets", "are below the cost of the cheapest actions", "No choice keeps them")
+        raise InputError(
+            "budgets",
+            "are lower than what the cheapest actions cost, so no choice can meet them",
+            "Raise the limits, or add a free action",
+        )
     steps: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], FloatArray, FloatArray]] = []
     active = every
     for _ in range(actions - 1):  # the next vertex of each hull is the action of steepest slope
@@ -240,7 +244,7 @@ def _solve_program(r: FloatArray, c: FloatArray, sign: FloatArray, limit: FloatA
         method="highs",
     )
     if not found.success or found.x is None:
-        raise InputError("budgets", f"cannot be kept by any choice ({found.message})", "Check the limits")
+        raise InputError("budgets", f"cannot be met by any choice of actions ({found.message})", "Relax the limits")
     return found.x.reshape(rows, actions), np.maximum(-found.ineqlin.marginals, 0.0) / scale
 
 

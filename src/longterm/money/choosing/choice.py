@@ -59,14 +59,21 @@ def require_numbers(name: str, value: ArrayLike, round: int | None) -> FloatArra
         if value is None or isinstance(value, (str, bytes)):
             raise TypeError
     except (TypeError, ValueError, OverflowError):
-        raise InputError(name, f"{value!r:.60} is not made of numbers", "Give real numbers", round=round) from None
+        raise InputError(name, f"{value!r:.60} does not consist of numbers", "Give real numbers", round=round) from None
     # Python adds a few numbers faster than NumPy. False for NaN.
     is_small = array.size <= SMALL and sum(map(abs, array.ravel().tolist())) <= LARGEST_NUMBER
     if is_small or np.abs(array).max(initial=0.0) <= LARGEST_NUMBER:
         return array
     if not np.all(np.isfinite(array)):
-        raise NonFiniteError(name, f"is {value!r}", "Leave this request out; the state is as it was", round=round)
-    raise InputError(name, f"{value!r} is out of range", f"Give at most {LARGEST_NUMBER:g}", round=round)
+        raise NonFiniteError(
+            name,
+            f"is {value!r}, which is not finite",
+            "Correct it or leave this request out. The state is unchanged",
+            round=round,
+        )
+    raise InputError(
+        name, f"{value!r} is out of range", f"Give numbers of magnitude at most {LARGEST_NUMBER:g}", round=round
+    )
 
 
 def require_costs(rule: PrimalDual, name: str, value: ArrayLike | None, round: int | None) -> FloatArray | None:
@@ -78,9 +85,14 @@ def require_costs(rule: PrimalDual, name: str, value: ArrayLike | None, round: i
     if table.shape == (K,) and m == 1:
         table = table[:, None]
     if table.shape != (K, m):
-        raise InputError(name, f"have shape {table.shape}", f"Give ({K}, {m}): actions × budgets", round=round)
+        raise InputError(
+            name,
+            f"have shape {table.shape}",
+            f"Give an array of shape ({K}, {m}), which is actions × budgets",
+            round=round,
+        )
     if min(table.ravel().tolist()) < 0:
-        raise InputError(name, "are negative", "Give costs of at least 0", round=round)
+        raise InputError(name, "contain a negative number", "Give costs of at least 0", round=round)
     return table
 
 
@@ -105,7 +117,7 @@ def require_labels(value: ArrayLike, actions: int) -> tuple[NDArray[np.bool_], F
         return np.ones(actions, dtype=np.bool_), require_rewards(value, actions, None)
     seen = ~np.isnan(given)
     if not seen.any():
-        raise InputError("rewards", "are all missing", "Give the reward of at least one action")
+        raise InputError("rewards", "are missing for every action", "Give the reward of at least one action")
     return seen, require_rewards(np.where(seen, given, 0.0), actions, None)
 
 
@@ -118,7 +130,7 @@ def require_action_names(names: Sequence[str]) -> tuple[str, ...]:
         if not is_storable(name) or not 0 < len(name) <= LONGEST_NAME:
             raise InputError("names", f"{name!r:.60} is not a name", f"Give texts of 1 to {LONGEST_NAME} characters")
     if len(set(found)) < len(found):
-        raise InputError("names", "are not all different", "Give each action a name of its own")
+        raise InputError("names", "contain a name twice", "Give each action a different name")
     return found
 
 
@@ -129,7 +141,10 @@ def require_allowed(value: ArrayLike | None, actions: int, round: int) -> NDArra
     mask = np.asarray(value)
     if mask.dtype != np.bool_ or mask.shape != (actions,) or not mask.any():
         raise InputError(
-            "allowed", f"{value!r} is not a mask", f"Give {actions} booleans, at least one of them True", round=round
+            "allowed",
+            f"{value!r} is not a mask of the actions",
+            f"Give one boolean per action ({actions}), at least one of them True",
+            round=round,
         )
     return mask
 
@@ -167,7 +182,12 @@ def require_outcomes(
         if table is not None:
             known = rule.counted(opened, table)
         elif opened.counted is None:
-            raise InputError("costs", "of all actions are not known", "Give costs= with rewards=", round=number)
+            raise InputError(
+                "costs",
+                "are missing, but the rewards of all actions are given",
+                "Pass costs= together with rewards=",
+                round=number,
+            )
         return ActionOutcomes(np.ones(K, dtype=np.bool_), require_rewards(rewards, K, number), known)
     if reward is None:
         return None

@@ -250,7 +250,7 @@ class Chooser(Stored[ChooserCopy]):
             The group of the request, for calibrated holds: a customer or a kind of task.
         """
         if not is_storable(group) or len(group) > LONGEST_NAME:
-            raise InputError("group", f"{group!r:.60} is not a group", "Give a short text")
+            raise InputError("group", f"{group!r:.60} is not the name of a group", "Give a short string")
         change = self._replica.transact(self._acting, context, costs, bounds, allowed, require_key(key), group)
         return self._choice(change.round.content)
 
@@ -275,7 +275,12 @@ class Chooser(Stored[ChooserCopy]):
         announced = require_costs(rule, "costs", costs, number)
         most = require_costs(rule, "bounds", bounds, number)
         if announced is not None and most is not None and np.any(most < announced):
-            raise InputError("bounds", "are below the costs", "Give the largest cost of each action", round=number)
+            raise InputError(
+                "bounds",
+                "are lower than the announced costs",
+                "Give the largest possible cost of each action",
+                round=number,
+            )
         mask = require_allowed(allowed, rule.actions, number)
         if rule.horizon is not None and number > rule.horizon:
             self._warn_of_horizon()
@@ -365,9 +370,9 @@ class Chooser(Stored[ChooserCopy]):
             what, remedy = "is missing, and so is the cost", "Give at least one of them, or skip() the choice"
             raise InputError("reward", what, remedy, round=number)
         if opened.paid is not None and cost is not None:
-            raise AlreadyToldError(number, "its cost was settled already", "Settle its reward only")
+            raise AlreadyToldError(number, "its cost is already settled", "Settle only its reward")
         if opened.outcomes is not None and has_reward:
-            raise AlreadyToldError(number, "its reward was settled already", "Settle its cost only")
+            raise AlreadyToldError(number, "its reward is already settled", "Settle only its cost")
         paid = require_paid(rule, opened, cost, costs, with_reward=has_reward and not cost_follows)
         outcomes = require_outcomes(rule, opened, reward, rewards, costs)
         paid = paid if opened.paid is None else None
@@ -430,7 +435,11 @@ class Chooser(Stored[ChooserCopy]):
         content: Any = known.round.content
         after: Any = change.round.content
         if known.number != number or content[-8 * m :] != after[-8 * m :]:
-            raise InputError("correction", f"{correction!r} has made another one", "Use the key of a correction once")
+            raise InputError(
+                "correction",
+                f"{correction!r} is the key of a different correction",
+                "Use a new key for each correction",
+            )
         return known
 
     def skip(self, choice: Choice | str) -> None:
@@ -504,7 +513,9 @@ class Chooser(Stored[ChooserCopy]):
         for action, (old, new) in enumerate(zip(stored, names, strict=False)):
             if old != new:
                 what = f"action {action} is {new!r} here and {old!r} in the stored chooser"
-                raise InputError("names", what, f"Name the stored ones in their order, {list(stored)}, new ones last")
+                raise InputError(
+                    "names", what, f"Give the stored names in their order, {list(stored)}, then any new ones"
+                )
         more = max(len(names), count) - copy.rule.actions
         if more <= 0 and len(names) <= len(stored):
             return NOTHING
@@ -518,13 +529,19 @@ class Chooser(Stored[ChooserCopy]):
             self._require_room(1)
             return copy.add_actions(1)
         if action not in range(copy.rule.actions) or copy.in_use[action]:
-            raise InputError("action", f"{action!r} was not removed", "Leave it out to add a new one")
+            raise InputError(
+                "action", f"{action!r} is still in use or was never added", "Leave the argument out to add a new action"
+            )
         return copy.set_removed(action, is_removed=False)
 
     def _require_room(self, more: int) -> None:
         actions = self._replica.copy.rule.actions
         if actions + more > MOST_ACTIONS:
-            raise InputError("action", f"there are {actions} already", f"At most {MOST_ACTIONS}: use a removed one")
+            raise InputError(
+                "action",
+                f"cannot be added, since there are {actions} already",
+                f"A chooser has at most {MOST_ACTIONS} actions. Use a removed one again",
+            )
 
     def remove_action(self, action: int) -> None:
         """Use an action no more. Its index stays, and open choices of it can be settled."""
@@ -534,7 +551,11 @@ class Chooser(Stored[ChooserCopy]):
         copy = self._replica.copy
         in_use = np.flatnonzero(copy.in_use).tolist()
         if action not in in_use or len(in_use) < 2 or copy.rule.actions > MOST_ACTIONS:
-            raise InputError("action", f"{action!r} cannot be removed", f"Name one of at least two in use: {in_use}")
+            raise InputError(
+                "action",
+                f"{action!r} cannot be removed",
+                f"At least one action must remain. These are in use: {in_use}",
+            )
         return copy.set_removed(int(action), is_removed=True)
 
     # --- properties -------------------------------------------------------------------------------------------
@@ -632,8 +653,8 @@ class Chooser(Stored[ChooserCopy]):
         if self._warned_of_horizon:
             return
         self._warned_of_horizon = True
-        what = f"this rule was made for {self.rule.horizon} requests, and more are coming"
-        remedy = "The caps still hold; for prices that suit the longer stream make the rule with a larger horizon"
+        what = f"this rule was made for {self.rule.horizon} requests, and this request is beyond them"
+        remedy = "The caps still hold. Make the rule with a larger horizon, so that its prices suit the longer stream"
         warn_caller(f"{what}. {remedy}.", HorizonWarning)
 
     def _warn_of_excess(self, opened: OpenChoice, paid: FloatArray) -> None:
@@ -659,5 +680,9 @@ def _require_one_cap(rule: PrimalDual) -> None:
     """Raise an InputError unless the rule has one cap, which counts whole costs, and keeps it."""
     budgets = rule.budget_set
     if int(budgets.is_cap.sum()) != 1 or budgets.above_cheapest.any() or not rule.stop:
-        what = "calibrated holds and accounts need exactly one cap, which counts whole costs, and stop=True"
-        raise InputError("rule", what, "Give such a rule, or leave out holds and account")
+        what = "has no single cap that counts whole costs and stops, which holds= and account= require"
+        raise InputError(
+            "rule",
+            what,
+            "Make the rule with one cap, above_cheapest=False and stop=True, or leave out holds= and account=",
+        )

@@ -101,7 +101,7 @@ class ChooserCopy(RoundsCopy[ChooserState, OpenChoice]):
     """A copy of a chooser's state. The parameters are those of `Chooser`."""
 
     kind = "chooser"
-    remedy = "Give what act() returned, or its text"
+    remedy = "Pass the choice that act() returned, or str() of it"
     expired_status = SKIPPED
     closed_kept = 100_000
 

@@ -46,7 +46,11 @@ class Setting(NamedTuple):
     def rounds(self) -> int:
         """T, or an InputError if it is open."""
         if self.horizon is None:
-            raise InputError("horizon", "is open, and a step size or a bound needs it", "Give horizon=, or the step")
+            raise InputError(
+                "horizon",
+                "is missing, but the step size and the bound depend on it",
+                "Give horizon=, or give the step size",
+            )
         return self.horizon
 
 
@@ -239,10 +243,12 @@ class EntropicDual(TunedStep, Dual):
             raise InputError(
                 "step",
                 f"{step:g} is above ρ = {setting.rate:g}, and no theorem covers it",
-                "Leave the step out, or take HedgeDual",
+                "Leave step= out to use the theorem's, or use HedgeDual",
             )
         if total_delay:
-            raise InputError("total_delay", "has no theorem for EntropicDual", "Take HedgeDual or EuclideanDual")
+            raise InputError(
+                "total_delay", "is not covered by the theorem of EntropicDual", "Use HedgeDual or EuclideanDual"
+            )
         M, first, eta = setting.radius, self.init(setting), step / setting.rate
         distance = max(M * np.log(M / first.min()) - M, 0.0) + first.sum()
         return float(distance / eta + eta * M * setting.rounds)

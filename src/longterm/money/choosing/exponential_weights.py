@@ -78,7 +78,9 @@ class ExponentialWeights(_Exponential):
     def learn(self, state: LossState, choice: OpenChoice, outcomes: ActionOutcomes, setting: Setting) -> LossState:
         if not outcomes.seen.all():
             raise InputError(
-                "rewards", "of all actions are needed by ExponentialWeights", "Give rewards= and costs=, or take EXP3IX"
+                "rewards",
+                "are missing. ExponentialWeights learns from the rewards of all actions",
+                "Give rewards= and costs=, or use EXP3IX, which learns from the chosen action",
             )
         return LossState(state.losses + _losses(choice, outcomes, setting))
 

@@ -66,7 +66,9 @@ class _Linear(Primal[LinearState]):
         if self.window:
             validate.count("window", self.window)
         if self.drift and self.level_scale is None:
-            raise InputError("drift", "is that of the levels, and there are none", "Give level_scale=0.15, for example")
+            raise InputError(
+                "drift", "describes the drift of levels, but level_scale is 0", "Give level_scale=0.15, for example"
+            )
 
     def init(self, setting: Setting) -> LinearState:
         outputs, length = 1 + setting.resources, self.features + (self.level_scale is not None)
@@ -80,7 +82,7 @@ class _Linear(Primal[LinearState]):
         if belief.shape != expected:
             raise InputError(
                 "prior",
-                f"is a belief of shape {belief.shape}, this problem needs {expected}",
+                f"is a belief of shape {belief.shape}, but this problem needs shape {expected}",
                 "Give a belief from a problem with the same actions, features and budgets",
             )
         recent = RecentRequests.empty(self.window, self.features + self.actions if self.window else 0)
@@ -147,8 +149,10 @@ class _Linear(Primal[LinearState]):
 
     def predict_recent(self, state: LinearState, request: ChoiceRequest) -> Prediction:
         if not self.window or request.costs is None:
-            what = "needs recent requests with announced costs"
-            raise InputError("dual", what, "Give the primal window=512, and act() costs=", round=request.round)
+            what = "plans its price from recent requests and their announced costs, and there are none"
+            raise InputError(
+                "dual", what, "Make the primal with window=512, and pass costs= to act()", round=request.round
+            )
         contexts, costs = state.recent.rows(request.context, request.costs[:, 0])
         return self.predict(state, contexts, costs[:, :, None])
 
@@ -255,7 +259,9 @@ class ThompsonSampling(_Linear):
         validate.validate_fields(self, validate.non_negative_scalar, "factor")
         validate.count("draws", self.draws)
         if self.widen and not self.window:
-            raise InputError("widen", "needs a window of recent requests", "Give window=512, for example")
+            raise InputError(
+                "widen", "is estimated from recent requests, but window is 0", "Give window=512, for example"
+            )
 
     def spread_factor(self, request: ChoiceRequest) -> float:
         """Return v for a request."""
@@ -345,11 +351,13 @@ class LinearUCB(_Linear):
         if self.shared_scale or self.exploration:
             raise InputError(
                 "shared_scale",
-                "the theorem is for separate weights without forced exploration",
-                "Take shared_scale=0, exploration=0",
+                "is above 0 or there is forced exploration, and the theorem covers neither",
+                "Make the primal with shared_scale=0 and exploration=0",
             )
         if self.width < self.theory_width(setting, norm=norm, delta=delta) * (1 - 1e-12):
-            raise InputError("width", f"{self.width:g} is below the theorem's", "Take theory_width(setting)")
+            raise InputError(
+                "width", f"{self.width:g} is smaller than the theorem's width", "Use theory_width(setting)"
+            )
         T, ratio = setting.rounds, self.prior_scale**2 / self.noise**2
         size = self.actions * self.features
         widths = self.noise * np.sqrt(2 * size * T * max(1.0, ratio) * np.log1p(T * ratio / size))

@@ -59,17 +59,25 @@ def off_policy(
     a, p = np.asarray(actions, dtype=np.int64), validate.vector("probabilities", probabilities)
     r, other = validate.vector("rewards", rewards, len(p)), validate.matrix("policy", policy)
     if np.any(p <= 0) or a.shape != p.shape or len(other) != len(p):
-        raise InputError("probabilities", "and actions, policy do not fit, or are not above 0", "Give T of each")
+        raise InputError(
+            "probabilities",
+            "does not have the length of actions and policy, or contains a number that is not above 0",
+            "Give T numbers above 0 for T logged requests",
+        )
     if np.any(a < 0) or np.any(a >= other.shape[1]):
         raise InputError(
             "actions",
-            f"are not all among the {other.shape[1]} of the policy",
-            "Leave refused requests (−1) out, and count actions from 0",
+            f"contain an index outside of the {other.shape[1]} actions of the policy",
+            "Leave refused requests (−1) out and number the actions from 0",
         )
     weights = other[np.arange(len(a)), a] / p
     total = float(weights.sum())
     if total <= 0:
-        raise InputError("policy", "plays nothing that the log played", "Log with some exploration")
+        raise InputError(
+            "policy",
+            "never chooses an action that the log chose, so its value cannot be estimated",
+            "Record the log with some exploration",
+        )
     value = float(weights @ r) / total
     return OffPolicyEstimate(
         value,

@@ -38,7 +38,11 @@ class OutcomeTable:
         for name in ("contexts", "costs"):
             array = validate.matrix(name, getattr(self, name))
             if len(array) != len(rewards) or (name == "costs" and array.shape != rewards.shape):
-                raise InputError(name, f"have shape {array.shape}", f"rewards have {rewards.shape}")
+                raise InputError(
+                    name,
+                    f"have shape {array.shape}, but rewards have shape {rewards.shape}",
+                    "Give arrays for the same requests and actions",
+                )
             validate.set_frozen(self, **{name: array})
         validate.set_frozen(self, rewards=rewards)
 

@@ -72,11 +72,15 @@ class PlannedPrice(Dual):
         validate.validate_fields(self, validate.count, "every")
         validate.validate_fields(self, validate.positive_scalar, "recovery")
         if self.least_reward is not None and not 0 <= self.least_reward <= 1:
-            raise InputError("least_reward", f"{self.least_reward} is not in [0, 1]", "Give 0.9, for example")
+            raise InputError("least_reward", f"{self.least_reward} is not in [0, 1]", "Give a number such as 0.9")
 
     def fitted(self, setting: Setting) -> Self:
         if setting.resources != 1:
-            raise InputError("budgets", f"{setting.resources} cannot be planned together", "Give one, or EntropicDual")
+            raise InputError(
+                "budgets",
+                f"{setting.resources} budgets cannot be planned together",
+                "Give one budget, or use EntropicDual",
+            )
         return self
 
     def init(self, setting: Setting) -> Any:
@@ -90,7 +94,9 @@ class PlannedPrice(Dual):
         return state
 
     def regret(self, setting: Setting, total_delay: float = 0.0) -> float:
-        raise InputError("dual", "a planned price has no regret bound", "Take HedgeDual or EuclideanDual")
+        raise InputError(
+            "dual", "is a planned price, for which no regret bound is known", "Use HedgeDual or EuclideanDual"
+        )
 
     def reward(self, state: Any, reward: float) -> Any:
         if self.least_reward is None:

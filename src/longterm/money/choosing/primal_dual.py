@@ -120,7 +120,9 @@ class PrimalDual:
         validate.validate_fields(self, validate.positive_scalar, "radius", "slater", optional=True)
         if np.any(self.budget_set.sign < 0) and not self.stop and self.slater is None and self.radius is None:
             raise InputError(
-                "slater", "is not given, and there are floors", "Say by how much they can be met, per request"
+                "slater",
+                "is missing, and floors need it",
+                "Give the margin per request by which all floors can be met at once",
             )
         validate.set_frozen(self, primal=self.primal.fitted(self.setting), dual=self.dual.fitted(self.setting))
 
@@ -237,7 +239,10 @@ class PrimalDual:
         if budgets.counts_above:
             if costs is None:
                 raise InputError(
-                    "costs", "are not announced, and a budget counts above the cheapest", "Give costs=", round=round
+                    "costs",
+                    "are missing, but a budget counts only what exceeds the cheapest action",
+                    "Pass costs= with the cost of each action",
+                    round=round,
                 )
             # The cap is on the money above the cheapest *possible* answer, so bounds count from there too.
             base = np.where(budgets.above_cheapest, costs.min(axis=0), 0.0)
@@ -273,7 +278,7 @@ class PrimalDual:
             raise NonFiniteError(
                 "probabilities",
                 f"of {type(self.primal).__name__} are {chances.tolist()}",
-                "Scale the context; the state is as it was",
+                "Scale the context to moderate numbers. The state is unchanged",
                 round=request.round,
             )
         return chances
@@ -360,24 +365,38 @@ class PrimalDual:
             Σ τ_t, the total number of rounds by which costs were late.
         """
         if self.budget_set.has_ceiling:
-            raise InputError("budgets", "a ceiling has no theorem on rewards", "Take a Budget with a horizon")
+            raise InputError(
+                "budgets", "contain a Ceiling, for which no theorem on rewards is known", "Use a Budget with a horizon"
+            )
         if self.replan:
-            raise InputError("replan", "has no theorem", "Make the rule with replan=False to have one")
+            raise InputError("replan", "is True, for which no theorem is known", "Make the rule with replan=False")
         setting = self.setting
         regrets = self.primal.regret(setting, known_costs=known_costs) + self.dual.regret(setting, total_delay)
         rate, radius = setting.rate, setting.radius
         if self.stop and np.all(self.budget_set.is_cap):
             if radius < (1 - 1e-12) / rate:
-                raise InputError("radius", f"{radius:g} is below 1/ρ = {1 / rate:g}", "Leave it out")
+                raise InputError(
+                    "radius",
+                    f"{radius:g} is smaller than 1/ρ = {1 / rate:g}, which the theorem needs",
+                    "Leave radius= out to use the theorem's",
+                )
             return DecisionBound(1 / rate * max(1.0, radius * rate) + regrets, 0.0, 1.0 if sequence == "iid" else rate)
         if sequence == "any":
-            raise InputError("sequence", "'any' has a theorem only with stop=True and caps", "Ask for 'iid'")
+            raise InputError(
+                "sequence", "is 'any', for which the theorem needs stop=True and caps only", "Ask for sequence='iid'"
+            )
         margin = radius - 1 / self._margin
         if margin <= 0:
-            raise InputError("radius", f"{radius:g} is not above 1/s = {1 / self._margin:g}", "Leave it out")
+            raise InputError(
+                "radius",
+                f"{radius:g} is not above 1/s = {1 / self._margin:g}, which the theorem needs",
+                "Leave radius= out to use the theorem's",
+            )
         if self.stop:
             raise InputError(
-                "stop", "with floors there is no theorem: refusing may break them", "Make the rule with stop=False"
+                "stop",
+                "is True and there are floors. Refusing requests may break a floor, so no theorem covers this",
+                "Make the rule with stop=False",
             )
         return DecisionBound(regrets, regrets / margin, 1.0)
 

@@ -128,11 +128,15 @@ class Primal(ABC, Generic[S]):
 
     def predict_recent(self, state: S, request: ChoiceRequest) -> Prediction:
         """Return the expected outcomes of recent requests, with this one last."""
-        raise InputError("primal", f"{type(self).__name__} remembers no requests", "Take a linear primal with a window")
+        raise InputError(
+            "primal",
+            f"{type(self).__name__} keeps no recent requests, which this needs",
+            "Use a linear primal with window=512, for example",
+        )
 
     def extended(self, state: S) -> S:
         """Return the state with one more action."""
-        raise InputError("primal", f"{type(self).__name__} has a fixed number of actions", "Take a linear primal")
+        raise InputError("primal", f"{type(self).__name__} cannot change its number of actions", "Use a linear primal")
 
     def require_context(self, context: FloatArray, round: int) -> None:
         """Raise an InputError unless this primal can use such a context."""
@@ -147,8 +151,8 @@ class Primal(ABC, Generic[S]):
         """Return a bound on the expected regret of the payoffs after any number of rounds up to T."""
         raise InputError(
             "primal",
-            f"{type(self).__name__} has no bound that we can prove with its default constants",
-            "ExponentialWeights, EXP3IX, InverseGapWeighting and LinearUCB have one",
+            f"{type(self).__name__} has no proved bound with its default constants",
+            "Use ExponentialWeights, EXP3IX, InverseGapWeighting or LinearUCB",
         )
 
 

@@ -40,7 +40,7 @@ class Regressor(ABC, Generic[S]):
     def energy(self, actions: int, horizon: int) -> float:
         """Return U, a bound on E Σ (prediction − mean)² for one outcome in [0, 1]."""
         raise InputError(
-            "regressor", f"{type(self).__name__} has no bound on its error", "Give inverse gap weighting γ"
+            "regressor", f"{type(self).__name__} has no proved bound on its error", "Give InverseGapWeighting its γ"
         )
 
     def require_context(self, context: FloatArray, round: int) -> None:
@@ -84,7 +84,11 @@ class RidgeRegressor(Regressor[LinearBelief]):
 
     def energy(self, actions: int, horizon: int) -> float:
         if self.shared_scale:
-            raise InputError("shared_scale", "the bound is for separate weights", "Take shared_scale=0, or give γ")
+            raise InputError(
+                "shared_scale",
+                "is above 0, and the bound covers separate weights only",
+                "Use shared_scale=0, or give γ",
+            )
         size = actions * self.features
         return float(self.ridge * actions + size * np.log1p(horizon / (self.ridge * size)))
 

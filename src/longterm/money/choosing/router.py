@@ -160,9 +160,13 @@ class Router:
             Further arguments of the chooser: expire_after, max_age, max_in_flight; with a database name, durability.
         """
         if not _require_positive("models", models):
-            raise InputError("models", "there is none", "Give names and prices")
+            raise InputError(
+                "models", "is empty", "Pass the expected cost of each model, such as {'small': 1e-4, 'large': 1e-2}"
+            )
         if (per_request is None) == (least_quality is None):
-            raise InputError("per_request", "must be given, or least_quality in its place", "Give exactly one of them")
+            raise InputError(
+                "per_request", "and least_quality are both given or both missing", "Give exactly one of them"
+            )
         if features is None:
             features = WordHash()
         encode, length = (_as_vector, features) if isinstance(features, int) else (features, _length(features))
@@ -241,7 +245,11 @@ class Router:
         if models is not None:
             wanted = {self._action(name) for name in ([models] if isinstance(models, str) else models)}
             if not wanted:
-                raise InputError("models", "there is none", "Name at least one, or leave it out")
+                raise InputError(
+                    "models",
+                    "is empty, so no model may answer",
+                    "Name at least one model, or leave models= out to allow all",
+                )
         x = self.features(prompt)
 
         def act(others: int) -> Choice:
@@ -253,7 +261,7 @@ class Router:
 
         choice = self._allowing_unknown_models(act)
         if choice.action is None:
-            raise InputError("models", "none is affordable or in use", "Allow another one")
+            raise InputError("models", "contains no model that is in use and affordable", "Allow more models")
         return Route(self._name(choice.action), choice)
 
     def settle(self, route: Route | str, reward: float | None = None, cost: float | None = None) -> None:
@@ -335,7 +343,7 @@ class Router:
         price = validate.positive_scalar("price", price)
         most = NEW_BOUND_RATIO * price if largest is None else validate.positive_scalar("largest", largest)
         if name in self.models:
-            raise InputError("name", f"{name!r} is in use", "Change its price with set_prices()")
+            raise InputError("name", f"{name!r} already exists", "Change its price with set_prices()")
         self._require_room(name, "largest", max(most, price), price)
         if name in self.names:
             self.chooser.add_action(self.names.index(name))
@@ -348,7 +356,7 @@ class Router:
         """Stop using a model, in every process. What was learned about it is kept."""
         action = self._action(name)
         if self.models == (name,):
-            raise InputError("name", f"{name!r} is the last one and cannot be removed", "Add another one first")
+            raise InputError("name", f"{name!r} is the last model and cannot be removed", "Add another model first")
         self.chooser.remove_action(action)
 
     def set_prices(self, prices: Mapping[str, float]) -> None:
@@ -467,7 +475,9 @@ class Router:
 
 def _require_positive(argument: str, numbers: Mapping[str, float]) -> dict[str, float]:
     if not isinstance(numbers, Mapping):
-        raise InputError(argument, f"is a {type(numbers).__name__}", "Give a mapping of names to dollars")
+        raise InputError(
+            argument, f"is a {type(numbers).__name__}, not a mapping", "Pass a mapping from names of models to dollars"
+        )
     return {name: validate.positive_scalar(f"{argument}[{name!r}]", number) for name, number in numbers.items()}
 
 
@@ -478,6 +488,8 @@ def _as_vector(prompt: ArrayLike) -> ArrayLike:
 def _length(features: Callable[[Any], ArrayLike]) -> int:
     """Return the number of features of an encoder."""
     if not callable(features):
-        raise InputError("features", f"{features!r:.60} is no function", "Give a function of a prompt, or a length")
+        raise InputError(
+            "features", f"{features!r:.60} is not a function", "Give a function of a prompt, or the number of features"
+        )
     known = getattr(features, "features", None)
     return int(known) if isinstance(known, int) else len(np.asarray(features("")))

@@ -78,12 +78,14 @@ class RouterHealth:
             what = (
                 f"{self.unspent:.0%} of the money is unspent while {top} answers {self.shares[top]:.0%} of the requests"
             )
-            remedy = "Check prices and rewards, teach() some labels, or lower per_request if no model earns more"
+            remedy = (
+                "Check prices and rewards. Call teach() with some labels, or lower per_request if no model earns more"
+            )
             found.append(RouterAlert("unspent", top, f"{what}. {remedy}."))
         for name, requests in self.untried.items():
             if requests >= LONGEST_UNTRIED:
                 what = f"{name} has no outcome in the last {requests:,.0f} requests"
-                remedy = "Send some there with route(models=) to know its present rewards, or remove it"
+                remedy = "Send some requests to it with route(models=) to learn its present rewards, or remove it"
                 found.append(RouterAlert("untried", name, f"{what}. {remedy}."))
         for name, excess in self.excess.items():
             if excess > 1:
@@ -137,7 +139,9 @@ class RouterReport:
     def figure(self, path: str | PathLike[str]) -> Path:
         """Draw reward against cost, the shares of the models and the price over time (extra `experiments`)."""
         if not len(self.rewards) or self.costs.max() <= 0:
-            raise InputError("report", "has no settled request with a cost", "Settle some requests first")
+            raise InputError(
+                "report", "is empty, since no request with a cost is settled", "Settle some requests first"
+            )
         import matplotlib.pyplot as plt
 
         drawing, (left, middle, right) = plt.subplots(1, 3, figsize=(11, 3.6), layout="constrained")

@@ -21,7 +21,9 @@ SURFACE_FEATURES = 13
 def _require_text(text: Any) -> str:
     if isinstance(text, str):
         return text
-    raise InputError("text", f"is of type {type(text).__name__}, not a text", "Give a str, or other features")
+    raise InputError(
+        "text", f"is of type {type(text).__name__}, not a text", "Give a str, or make the router with another features="
+    )
 
 
 @dataclass(frozen=True)

@@ -297,7 +297,7 @@ def to_units(argument: str, money: Any, units: float) -> int:
     except OverflowError:
         product = math.inf
     if not 0 <= product < LARGEST // 2:
-        raise InputError(argument, f"{shown(money)} is not an amount of money", "Give a number of at least 0")
+        raise InputError(argument, f"{shown(money)} is not an amount of money", "Give a finite number of at least 0")
     whole = round(product)
     return whole if product - whole <= product * ROUNDING else whole + 1
 
@@ -338,7 +338,7 @@ def _is_storable(text: str) -> bool:
 def require_seconds(value: Any, name: str = "seconds") -> int:
     """Return a time in microseconds, or raise an InputError."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1e9:
-        raise InputError(name, f"{shown(value)} is not a time", "Give seconds above 0")
+        raise InputError(name, f"{shown(value)} is not a duration", "Give a number of seconds above 0")
     return max(int(value * SECOND), 1)
 
 
@@ -347,7 +347,7 @@ def require_period(period: Any, timezone: Any, rate: int) -> None:
     if period is not None and not (isinstance(period, str) and period in PERIODS):
         raise InputError("period", f"{shown(period)} is not known", f"Choose one of {list(PERIODS)}")
     if period is not None and rate:
-        raise InputError("rate", "and a period are given", "Give one of them")
+        raise InputError("rate", "is given together with a period", "Give only one of them")
     require_zone(timezone)
 
 

@@ -150,7 +150,7 @@ class Lease:
     def _require_own_process(self) -> None:
         """Raise an InUseError in a child that a fork made: parent and child would spend the slice twice."""
         if os.getpid() != self._process:
-            what = "this lease belongs to the process that was forked, and both would spend it"
+            what = "this lease belongs to the parent process, and after the fork both would spend it"
             raise InUseError(what, "Take another lease after the fork")
 
     def abandon(self) -> None:
@@ -168,7 +168,7 @@ class Lease:
             self.close()
 
     def __reduce__(self) -> NoReturn:
-        raise InUseError("a lease cannot be copied, since both would spend it", "Take another lease")
+        raise InUseError("a lease cannot be copied or pickled, since both copies would spend it", "Take another lease")
 
 
 _OPEN: weakref.WeakSet[Lease] = weakref.WeakSet()

@@ -182,7 +182,11 @@ settled, or for its period to end, or raise its limit.
         """
         kind, stored = read_definition(url, name)
         if kind != KIND:
-            raise InputError("name", f"{name!r} is a {kind}, not a ledger", "longterm state show lists the ledgers")
+            raise InputError(
+                "name",
+                f"{name!r} is a {kind}, not a ledger",
+                "Use the name of a ledger. The command 'longterm state show' lists them",
+            )
         holds = stored["holds"]
         rule: Any = "worst" if holds == "worst" else ExcessHold(**{k: v for k, v in holds.items() if k != "class"})
         return cls.open(url, unit=stored["unit"], holds=rule, name=name, durability=durability)
@@ -257,7 +261,7 @@ settled, or for its period to end, or raise its limit.
             database.write_locked([(sql.INSERT_ACCOUNT, given)])
             return
         if (known.parent, known.period, known.zone, known.rate) != fixed:
-            what = f"{name!r} exists with another parent, period, timezone or rate"
+            what = f"{name!r} already exists with a different parent, period, timezone or rate"
             raise InputError("name", what, "Use another name, or change the period with set_period")
         self._rows.set_limits(database, name, limit, reserve)
 

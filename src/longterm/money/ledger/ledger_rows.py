@@ -95,9 +95,13 @@ class LedgerRows:
             known = None
         if known is not None:
             if (known.account, known.asked) != (account, largest):
-                raise InputError("key", f"{key!r} holds another amount, or another account's", "Use a key once")
+                raise InputError(
+                    "key", f"{key!r} is already used for another amount or account", "Use a new key for each request"
+                )
             if known.status == RELEASED:
-                raise InputError("key", f"{key!r} was released", "Use another key for another request")
+                raise InputError(
+                    "key", f"{key!r} was released, so this hold no longer exists", "Use a new key for a new request"
+                )
             if known.status != EXPIRED:
                 return known.answer
         chain = [one.at(now).holding(amount, largest) for one in self.chain(database, account)]
@@ -125,7 +129,9 @@ class LedgerRows:
             return
         if hold.status in (SETTLED, RELEASED):
             how = f"settled with {hold.spent}" if hold.status == SETTLED else "released"
-            raise InputError("key", f"{key!r} was {how} already", "Settle a hold once, and correct a wrong cost")
+            raise InputError(
+                "key", f"{key!r} is already {how}", "Settle each hold once. Put a wrong cost right with correct()"
+            )
         if not force:
             require_plausible(hold, "actual", actual)
         if self.holds is not None and hold.group is not None:
@@ -138,11 +144,11 @@ class LedgerRows:
         """Give back a hold, or a lease whose holder died."""
         hold = self._current(database, key)
         if hold.status == SETTLED:
-            raise InputError("key", f"{key!r} was settled already", "Release only holds that cost nothing")
+            raise InputError("key", f"{key!r} is already settled", "Release only holds that cost nothing")
         if hold.status == RELEASED:
             return
         if hold.is_lease and not force and (hold.expires is None or hold.expires > database.now()):
-            what = f"{key!r} is a lease that has not ended, so its holder may still spend it"
+            what = f"{key!r} is a lease that has not expired, so its holder may still spend it"
             raise InputError("key", what, "Wait for its end, or give force=True if its holder is dead")
         self._close(database, hold, hold.spent, RELEASED, who)
 
@@ -154,7 +160,7 @@ class LedgerRows:
         """Record the part of a hold that was spent so far. `held` is the rest that its holder still needs."""
         hold = self._current(database, key)
         if not hold.is_lease and (hold.status in (SETTLED, RELEASED) or held is not None):
-            raise InputError("key", f"{key!r} is not open", "Report only what an open hold spends")
+            raise InputError("key", f"{key!r} is not open", "Report spending only for an open hold")
         if not force:
             require_plausible(hold, "spent", spent)
         more, now = max(spent - hold.spent, 0), database.now()
@@ -207,12 +213,14 @@ class LedgerRows:
         for account, _, before, after, moved, own in database.read(sql.READ_CORRECTIONS, self.ledger, key):
             if own == correction:
                 if after != actual:
-                    what = f"{correction!r} has corrected {key!r} to {after}"
+                    what = f"{correction!r} was already used to correct {key!r} to {after}"
                     raise InputError("correction", what, "Use the key of a correction once")
                 return LedgerCorrection(account, key, before, after, _names(database, moved))
             old = after
         if hold.status not in (SETTLED, RELEASED):
-            raise InputError("key", f"{key!r} is {STATUS[hold.status]}", "Settle it, and correct only what was settled")
+            raise InputError(
+                "key", f"{key!r} is {STATUS[hold.status]}", "Correct only what is settled. Settle this hold instead"
+            )
         if not force:
             require_plausible(hold, "actual", actual)
         assert hold.closed is not None

@@ -74,7 +74,7 @@ class Spending(ABC):
 
     def correct(self, key: str, paid: float, correction: str | None) -> None:
         """Replace the cost of a request that was settled. Raise an InputError for a leased account."""
-        what = "is leased, and its ledger knows no single requests"
+        what = "is a leased account, whose ledger does not record single requests"
         raise InputError("account", what, "Correct the hold of the lease with Ledger.correct")
 
 
@@ -100,7 +100,7 @@ class SharedAccount(Spending):
         rows = database.read(sql.READ_OBJECT, self.ledger)
         if not rows or rows[0][0] != KIND:
             what = f"it has no ledger {self.ledger!r}"
-            raise DatabaseError(database.path, "missing", what, "Make it there first, with Ledger.open")
+            raise DatabaseError(database.path, "missing", what, "Create it first with Ledger.open")
         return _AttachedAccount(self, database, name)
 
     def room(self, wanted: float) -> tuple[float, float]:
@@ -113,7 +113,11 @@ class SharedAccount(Spending):
         raise self._detached()
 
     def _detached(self) -> InputError:
-        return InputError("account", "is in a database, and this object is not", "Use open(), or a LeasedAccount")
+        return InputError(
+            "account",
+            "is a shared account, which needs this object to be in the same database",
+            "Create this object with open(), or use a LeasedAccount",
+        )
 
 
 class _AttachedAccount(Spending):

@@ -91,7 +91,9 @@ class Auctions:
         except OSError as error:
             raise DataError(path, f"cannot be read ({error})", "Give a CSV file with a header") from error
         except UnicodeDecodeError as error:
-            raise DataError(path, f"is not UTF-8 ({error.reason})", "Convert it, with iconv for example") from error
+            raise DataError(
+                path, f"is not UTF-8 ({error.reason})", "Convert it to UTF-8, for example with iconv"
+            ) from error
         except csv.Error as error:
             raise DataError(path, f"is not a CSV file ({error})", "Give a CSV file with a header") from error
         return cls(*_complete_rows(np.asarray(table).reshape(-1, len(columns)), missing, path).T)
@@ -112,7 +114,7 @@ class Auctions:
             table = np.column_stack([np.asarray(frame[column], dtype=np.float64) for column in columns])
         except (TypeError, ValueError) as error:
             what = f"the columns {columns} are not all numbers ({error})"
-            raise DataError("data frame", what, "Convert them, with pandas.to_numeric for example") from error
+            raise DataError("data frame", what, "Convert them, for example with pandas.to_numeric") from error
         return cls(*_complete_rows(table, missing, "data frame").T)
 
     def __len__(self) -> int:
@@ -120,7 +122,11 @@ class Auctions:
 
     def __getitem__(self, part: slice) -> Auctions:
         if not isinstance(part, slice):
-            raise InputError("auctions", f"{part!r} is no slice", "Give one, log[:1000]; log.values[0] is one number")
+            raise InputError(
+                "auctions",
+                f"{part!r} is not a slice",
+                "Select auctions with a slice such as log[:1000]. For one number use log.values[0]",
+            )
         return Auctions(self.values[part], self.prices[part], self.clicks[part])
 
     def __repr__(self) -> str:

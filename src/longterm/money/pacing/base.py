@@ -192,7 +192,12 @@ def has_won(outcome: Outcome, round: int) -> bool:
     if outcome.won is not None:
         return bool(outcome.won)
     if outcome.bid is None or outcome.price is None:
-        raise InputError("won", "is missing, and bid or price too", "Give won=, or both others", round=round)
+        raise InputError(
+            "won",
+            "cannot be derived, since bid or price is missing too",
+            "Give won=, or give both bid= and price=",
+            round=round,
+        )
     return bool(outcome.bid >= outcome.price)
 
 
@@ -203,14 +208,17 @@ def _require(name: str, number: Array, state: PacerState) -> Array:
     numbers, shape = to_numpy(number), tuple(state.spent.total.shape)
     if not np.all(np.isfinite(numbers)):
         raise NonFiniteError(
-            name, f"is {number}", "Leave this auction out; the state is as it was", round=_round(state)
+            name,
+            f"is {number}, which is not finite",
+            "Correct it or leave this auction out. The state is unchanged",
+            round=_round(state),
         )
     if np.any(numbers < 0):
         raise InputError(name, f"{number} is negative", f"Give a {name} of at least 0", round=_round(state))
     if numbers.shape not in ((), shape):
         raise InputError(
             name,
-            f"has shape {numbers.shape}, the pacers have {shape}",
+            f"has shape {numbers.shape}, but the pacers have shape {shape}",
             "Give one number for each pacer, or one for all",
             round=_round(state),
         )

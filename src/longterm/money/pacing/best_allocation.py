@@ -86,7 +86,11 @@ def best_in_hindsight(
     """
     v, c = validate.vector("values", values), validate.vector("costs", costs)
     if len(v) != len(c) or np.any(v < 0) or np.any(c < 0):
-        raise InputError("values", "and costs do not fit, or are negative", "Give two arrays ≥ 0 of one length")
+        raise InputError(
+            "values",
+            "and costs have different lengths or contain a negative number",
+            "Give two arrays of the same length with numbers ≥ 0",
+        )
     budget, floor = validate.positive_scalar("budget", budget), validate.non_negative_scalar("floor", floor)
     kappa = validate.non_negative_scalar("cost_weight", cost_weight)
     ratio = np.divide(v, c, out=np.full(len(v), np.inf), where=c > 0)
@@ -94,7 +98,7 @@ def best_in_hindsight(
     total = np.cumsum(c[order])
     most = min(budget, float(total[-1]))
     if floor > most:
-        raise InputError("floor", f"{floor} cannot be spent", f"At most {most:g} can be")
+        raise InputError("floor", f"{floor} is more than the auctions can cost", f"Give a floor of at most {most:g}")
     worth_it = int(np.count_nonzero(ratio >= kappa))  # the first ones in the order
     free = float(total[worth_it - 1]) if worth_it else 0.0
     spend = min(max(free, floor), budget)
@@ -174,7 +178,7 @@ def best_return(values: FloatArray, costs: FloatArray, target: float, budget: fl
     c = validate.vector("costs", costs)
     v = validate.vector("values", values, len(c)) / validate.positive_scalar("target", target)
     if np.any(v < 0) or np.any(c < 0):
-        raise InputError("values", "or costs are negative", "Give two arrays ≥ 0")
+        raise InputError("values", "or costs contain a negative number", "Give two arrays with numbers ≥ 0")
     most = np.inf if budget is None else validate.positive_scalar("budget", budget)
     order = np.argsort(-np.divide(v, c, out=np.full(len(c), np.inf), where=c > 0), kind="stable")
     spent, worth, slack = np.cumsum(c[order]), np.cumsum(v[order]), np.cumsum((v - c)[order])

@@ -100,7 +100,7 @@ class FirstPricePacer(Pacer[FirstPriceState]):
         if self.mirror not in ("entropic", "euclidean"):
             raise InputError("mirror", f"{self.mirror!r} is not known", "Choose 'entropic' or 'euclidean'")
         if self.spread <= 1:
-            raise InputError("spread", f"{self.spread} is not above 1", "Give 4, for example")
+            raise InputError("spread", f"{self.spread} is not above 1", "Give a number such as 4")
 
     @property
     def is_first_price(self) -> bool:
@@ -124,8 +124,8 @@ class FirstPricePacer(Pacer[FirstPriceState]):
 
     def settle(self, state: FirstPriceState, outcome: Outcome) -> FirstPriceState:
         if outcome.value is None or outcome.bid is None:
-            what = "lacks the value or the bid"
-            raise InputError("outcome", what, "The landscape is learned from them: give value= and bid=")
+            what = "has no value or no bid"
+            raise InputError("outcome", what, "Pass value= and bid=, from which the landscape is learned")
         return super().settle(state, outcome._replace(won=has_won(outcome, int(state.round))))
 
     def update(self, state: FirstPriceState, outcome: Outcome) -> FirstPriceState:
@@ -155,8 +155,8 @@ class FirstPricePacer(Pacer[FirstPriceState]):
         if not exact or self.mirror != "euclidean" or self.replan or self.cost_weight:
             raise InputError(
                 "landscape",
-                "no theorem covers this bidder",
-                "It is for SeenPrices with one cell, mirror='euclidean', replan=False, cost_weight=0",
+                "or another argument is one that the theorem does not cover",
+                "Use SeenPrices with one cell, mirror='euclidean', replan=False, cost_weight=0",
             )
         v, T, rho, most = largest_value, self.horizon, self.budget / self.horizon, float(self.landscape.bids[-1])
         mirror = max(self.start, v / rho) ** 2 / (2 * self.step) + self.step * T * most**2 / 2

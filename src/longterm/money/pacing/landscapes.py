@@ -51,7 +51,9 @@ class Landscape(ABC):
     def __post_init__(self) -> None:
         bids = validate.vector("bids", self.bids)
         if len(bids) < 2 or bids[0] != 0 or np.any(np.diff(bids) <= 0):
-            raise InputError("bids", "do not increase from 0", "Give a grid, numpy.arange(301.0) for example")
+            raise InputError(
+                "bids", "are not an increasing grid that starts at 0", "Give a grid such as numpy.arange(301.0)"
+            )
         validate.set_frozen(self, bids=bids)
         validate.validate_fields(self, validate.count, "cells")
         validate.validate_fields(self, validate.non_negative_scalar, "weight")
@@ -113,7 +115,9 @@ class SeenPrices(Landscape):
 
     def learn(self, counts: PriceCounts, cell: int, bid: float, won: bool, price: float | None) -> PriceCounts:
         if price is None:
-            raise InputError("price", "is missing", "SeenPrices needs the price of every auction; take LostPrices")
+            raise InputError(
+                "price", "is missing. SeenPrices needs the price of every auction", "Give it, or use LostPrices"
+            )
         return counts._replace(first=_incremented(counts.first, cell, self._price_place(price)))
 
 
@@ -146,7 +150,7 @@ class LostPrices(Landscape):
         if won:
             return counts._replace(second=_incremented(counts.second, cell, self.place(bid)))
         if price is None:
-            raise InputError("price", "of a lost auction is missing", "Give it, or take WonOrLost")
+            raise InputError("price", "of a lost auction is missing", "Give it, or use WonOrLost")
         return counts._replace(first=_incremented(counts.first, cell, self._price_place(price)))
 
 

@@ -55,14 +55,18 @@ class PacerCopy(RoundsCopy[Any, tuple[float, float]]):
     """A copy of a live pacer: the state of the rule, and open bids as (amount, value)."""
 
     kind = "live pacer"
-    remedy = "Give what bid() returned, or its text"
+    remedy = "Pass the bid that bid() returned, or str() of it"
     closed_kept = 100_000
 
     def __init__(self, pacer: Pacer[Any], window: Window) -> None:
         super().__init__(pacer.init(), window)
         self.pacer, self._start = pacer, self.state
         if any(np.ndim(leaf) for leaf in state_leaves(self.state.spent).values()):
-            raise InputError("pacer", "is a batch", "Give a pacer of one campaign, or open one for each")
+            raise InputError(
+                "pacer",
+                "paces several campaigns at once",
+                "Give a pacer of one campaign. Open one LivePacer for each campaign",
+            )
         self._packer = StatePacker(self.state, {}, {})
 
     @property
@@ -317,7 +321,7 @@ class LivePacer(Stored[PacerCopy]):
         most = ABSURD * amount if amount > 0 else float(self.pacer.budget or math.inf)
         if paid > most:
             remedy = "Check it, and give force=True if it is right"
-            raise InputError("paid", f"{paid:g} is absurd beside a bid of {amount:g}", remedy, round=number)
+            raise InputError("paid", f"{paid:g} is far above the bid of {amount:g}", remedy, round=number)
 
     def correct(
         self, bid: LiveBid | Token | str, paid: float, *, correction: str | None = None, force: bool = False
@@ -353,8 +357,8 @@ class LivePacer(Stored[PacerCopy]):
         if known is not None:
             stored: Any = known.round.content
             if known.number != number or stored[-8:] != content[-8:]:
-                what = f"{correction!r} has made another one"
-                raise InputError("correction", what, "Use the key of a correction once")
+                what = f"{correction!r} is the key of a different correction"
+                raise InputError("correction", what, "Use a new key for each correction")
             return known
         before = float(np.frombuffer(record, "<f8")[-1])
         if self._spending is not None:
@@ -400,7 +404,9 @@ class LivePacer(Stored[PacerCopy]):
         def check() -> None:
             held = self._replica.copy.held
             if budget is not None and not budget >= held:
-                raise InputError("budget", f"{budget} is below the open bids, {held}", "Settle or skip them first")
+                raise InputError(
+                    "budget", f"{budget} is lower than what open bids hold, {held}", "Settle or skip them first"
+                )
 
         self._replica.redefine(changes, check)
 

@@ -87,7 +87,9 @@ class DualMirrorDescent(Pacer[MirrorDescentState]):
         if self.mirror not in ("euclidean", "entropic"):
             raise InputError("mirror", f"{self.mirror!r} is not known", "Choose 'euclidean' or 'entropic'")
         if np.any(np.asarray(self.floor) > np.asarray(self.budget)):
-            raise InputError("floor", f"{self.floor} is above the budget {self.budget}", "Ask for a floor ≤ budget")
+            raise InputError(
+                "floor", f"{self.floor} is above the budget {self.budget}", "Give a floor of at most the budget"
+            )
 
     @classmethod
     def calibrated(
@@ -185,11 +187,19 @@ def regret_bound(pacer: DualMirrorDescent, largest_value: float, largest_cost: f
     """
     others = np.asarray(pacer.floor) + np.asarray(pacer.cost_weight)
     if pacer.mirror != "euclidean" or np.any(others > 0):
-        raise InputError("pacer", "has another mirror, a floor or a cost weight", "This bound is for none of these")
+        raise InputError(
+            "pacer",
+            "has another mirror, a floor or a cost weight, which the bound does not cover",
+            "Make the pacer without them",
+        )
     v = validate.positive_scalar("largest_value", largest_value)
     c = validate.positive_scalar("largest_cost", largest_cost)
     if np.any(np.asarray(pacer.rate) > c):
-        raise InputError("largest_cost", f"{c} is below the rate {pacer.rate}", "Such a budget cannot be spent")
+        raise InputError(
+            "largest_cost",
+            f"{c} is lower than the budget per request, {pacer.rate}, so the budget cannot be spent",
+            "Give the largest cost of a request",
+        )
     ratio, step = v / np.asarray(pacer.rate), np.asarray(pacer.step)
     bound = c * ratio + np.maximum(pacer.start, ratio) ** 2 / (2 * step) + step * pacer.horizon * c**2 / 2
     return bound if bound.ndim else float(bound)
@@ -225,7 +235,11 @@ def floor_shortfall(pacer: DualMirrorDescent, *, buy_all_price: float = 0.0) -> 
     """
     lowest = validate.non_negative_scalar("buy_all_price", buy_all_price)
     if pacer.mirror == "entropic" and lowest == 0:
-        raise InputError("buy_all_price", "an entropic price is never 0", "Give smallest value / largest cost")
+        raise InputError(
+            "buy_all_price",
+            "is 0, which an entropic price never reaches",
+            "Give the smallest value divided by the largest cost",
+        )
     start = np.asarray(pacer.start)
     distance = start - lowest if pacer.mirror == "euclidean" else np.log(start / (lowest or 1.0))
     shortfall = np.maximum(distance, 0.0) / np.asarray(pacer.step) + np.asarray(pacer.floor) / pacer.horizon

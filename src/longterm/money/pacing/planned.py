@@ -128,8 +128,8 @@ class PlannedMirrorDescent(Pacer[PlannedState]):
 
     def settle(self, state: PlannedState, outcome: Outcome) -> PlannedState:
         if outcome.value is None:
-            what = "lacks the value of the request"
-            raise InputError("outcome", what, "The plan is made from it: give value=, or use DualMirrorDescent")
+            what = "has no value"
+            raise InputError("outcome", what, "Pass value=, from which the plan is made, or use DualMirrorDescent")
         return super().settle(state, outcome)
 
     def plan(self, state: PlannedState, value: Array) -> Array:
@@ -216,9 +216,9 @@ def spending_plan_bound(
     budget = validate.positive_scalar("budget", pacer.budget)
     excess = max(0.0, (budget if planned is None else validate.positive_scalar("planned", planned)) - budget)
     if least > most:
-        raise InputError("smallest_plan", f"{least:g} is above the largest, {most:g}", "Give largest_plan too")
+        raise InputError("smallest_plan", f"{least:g} is above the largest plan, {most:g}", "Give largest_plan= too")
     size, ratio = step * max(c, most), v / least
     if size >= 1:
-        raise InputError("step", f"times the largest cost is {size:g}, not below 1", "Use a smaller step")
+        raise InputError("step", f"times the largest cost is {size:g}, which is not below 1", "Use a smaller step")
     divergence = max(start, ratio * math.log(ratio / start) - ratio + start)
     return (ratio * (c + excess) + divergence / step + 2 * size * v * pacer.horizon) / (1 - size)

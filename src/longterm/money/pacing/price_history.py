@@ -49,9 +49,9 @@ class PriceHistory:
         prices = validate.vector("prices", self.prices)
         counts = validate.vector("counts", self.counts, len(prices))
         if np.any(np.diff(prices) <= 0) or prices[0] < 0:
-            raise InputError("prices", "are not increasing from at least 0", "Sort them, and add up equal ones")
+            raise InputError("prices", "are not increasing from at least 0", "Sort them and merge equal prices")
         if np.any(counts < 0) or counts @ prices <= 0:
-            raise InputError("counts", "have nothing at any positive price", "Count at least one paid auction")
+            raise InputError("counts", "are 0 at every positive price", "Count at least one paid auction")
         mean_value = validate.positive_scalar("mean_value", self.mean_value)
         validate.set_frozen(self, prices=prices, counts=counts, mean_value=mean_value)
 

@@ -166,7 +166,7 @@ class ReturnOnSpend(Pacer[ReturnState]):
 
     def settle(self, state: ReturnState, outcome: Outcome) -> ReturnState:
         if outcome.value is None:
-            raise InputError("outcome", "lacks the value of the request", "The return is made of it: give value=")
+            raise InputError("outcome", "has no value", "Pass value=, from which the return is computed")
         return super().settle(state, outcome._replace(won=has_won(outcome, int(state.round))))
 
     def update(self, state: ReturnState, outcome: Outcome) -> ReturnState:
@@ -202,12 +202,18 @@ class ReturnOnSpend(Pacer[ReturnState]):
     def regret_bound(self) -> float:
         """Return part (ii), in units of value/τ: i.i.d. requests, second price, `largest_bid` cuts nothing."""
         if self.rule != "joint" or self.landscape is not None:
-            raise InputError("rule", "no regret theorem", "It is for rule='joint' in second-price auctions")
+            raise InputError(
+                "rule", "has no regret theorem in this setting", "Use rule='joint' in second-price auctions"
+            )
         assert self.step is not None
         a, v, most, T = self.step, self._value, self.largest_bid, self.horizon
         reach = max(v, most)
         if a * reach > 0.5:
-            raise InputError("step", f"{a:g} is above 1/(2ḡ) = {0.5 / reach:g}", "Leave it out")
+            raise InputError(
+                "step",
+                f"{a:g} is above 1/(2ḡ) = {0.5 / reach:g}, the largest that the theorem allows",
+                "Leave step= out to use the theorem's",
+            )
         bound = (self.start / a + 2 * a * reach * v * T) / (1 - a * reach)
         if self.budget is not None:
             assert self.price_step is not None
