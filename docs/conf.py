@@ -27,6 +27,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
+    "sphinx.ext.viewcode",
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
     "sphinxcontrib.bibtex",
@@ -40,7 +41,7 @@ MATHJAX = Path(str(find_spec("sphinx-mathjax-offline").origin)).parent / "static
 mathjax_path = "tex-svg.js"
 html_static_path = ["_static", str(MATHJAX / mathjax_path)]
 html_css_files = ["site.css"]
-html_js_files = ["math.js", "versions.js"]
+html_js_files = ["math.js", "published.js", "versions.js"]
 html_copy_source = False
 templates_path = ["_templates"]
 html_theme_options = {"navigation_with_keys": True}
@@ -95,6 +96,9 @@ suppress_warnings = ["config.cache"]
 
 def escaped(app: Any, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
     """Mathematics in docstrings is no markup: x* is a decision, |g| a size. Sections within sections are bold words."""
+    if app.env.docname == f"reference/api/{name}":  # the page begins with this paragraph
+        end = next((n for n, line in enumerate(lines) if not line.strip() and n), len(lines))
+        del lines[: end + 1]
     # Scikit-learn's docstrings, which estimators inherit, point into its own pages.
     lines[:] = [re.sub(r":ref:`([^`<]*?) *(?:<[^`]*>)?`", r"\1", line) for line in lines]
     for number, line in enumerate(lines):
@@ -114,8 +118,36 @@ def escaped(app: Any, what: str, name: str, thing: object, options: object, line
             lines[number] = line
 
 
+def signature(
+    app: Any, what: str, name: str, thing: object, options: object, text: str | None, returned: str | None
+) -> tuple[str | None, str | None]:
+    """Show defaults as a reader would write them."""
+    return reference.signature_of(thing, text), returned
+
+
+def links(app: Any, page: str, source: list[str]) -> None:
+    """Lead links to sources, which work in a clone, to the pages made from them."""
+    source[0] = reference.in_the_site(source[0])
+
+
+def neighbours(app: Any, page: str, template: str, context: dict[str, Any], doctree: object) -> None:
+    """Give the pages of the reference a previous and a next page: no table of contents has them."""
+    pages = ORDER if page in ORDER else []
+    at = pages.index(page) if pages else 0
+    for word, other in (("prev", at - 1), ("next", at + 1)):
+        if pages and 0 <= other < len(pages):
+            title = pages[other].rpartition("api/")[2].removeprefix("longterm.")
+            context[word] = {"link": app.builder.get_relative_uri(page, pages[other]), "title": title}
+
+
+ORDER = [f"reference/api/{name}" for name in reference.ordered(reference.home_of())]
+
+
 def setup(app: Any) -> None:
     """Write the pages that are read off the package."""
     reference.write(HERE / "reference" / "api")
     generate.write(HERE / "reference" / "api" / "tables")
     app.connect("autodoc-process-docstring", escaped, priority=900)  # after numpydoc
+    app.connect("autodoc-process-signature", signature, priority=900)
+    app.connect("source-read", links)
+    app.connect("html-page-context", neighbours)

@@ -5,7 +5,7 @@ SITE gets the layout that the version switcher reads:
     SITE/latest/          the site of the present commit
     SITE/0.1.0/           with --release, the site of this version ...
     SITE/stable/          ... and a copy of it
-    SITE/versions.json    the list of folders, newest release first
+    SITE/versions.json    the list of folders, newest release first; each folder has it as _static/published.js
     SITE/index.html       leads to stable, or to latest before the first release
 """
 
@@ -35,6 +35,9 @@ def publish(built: Path, site: Path, version: str, *, release: bool) -> list[dic
     named += [("latest", "latest"), *((name, name) for name in releases)]
     versions = [{"folder": folder, "title": title} for folder, title in named]
     (site / "versions.json").write_text(json.dumps(versions, indent=1) + "\n", encoding="utf-8")
+    for folder, _ in named:
+        (site / folder / "_static").mkdir(exist_ok=True)
+        (site / folder / "_static" / "published.js").write_text(f"const PUBLISHED = {json.dumps(versions)};\n", "utf-8")
     (site / "index.html").write_text(REDIRECT.format(versions[0]["folder"]), encoding="utf-8")
     return versions
 

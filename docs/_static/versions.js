@@ -1,5 +1,4 @@
-/* A list of the published versions in the sidebar. It reads ../versions.json beside the folder of this version. Opened as
-   files, or without that file, the list has this version only. */
+/* A list of the published versions in the sidebar, from published.js. A site that was only built shows its own. */
 (function () {
   "use strict";
   const root = document.documentElement.dataset.content_root || "./";
@@ -30,9 +29,6 @@
     const select = box.querySelector("select");
     const current = new URL(root, location.href).pathname.split("/").filter(Boolean).pop() || "";
     select.addEventListener("change", () => open(select.value, current));
-    fetch(root + "../versions.json")
-      .then((answer) => (answer.ok ? answer.json() : Promise.reject(answer.status)))
-      .then((versions) => fill(select, versions, current))
-      .catch(() => undefined);
+    if (PUBLISHED.length) fill(select, PUBLISHED, current);
   });
 })();

@@ -4,6 +4,32 @@ from __future__ import annotations
 
 from typing import Any
 
+__all__ = [
+    "AlreadyToldError",
+    "AssumptionWarning",
+    "BrokenBoundError",
+    "BrokenBoundWarning",
+    "CompileCacheWarning",
+    "DataError",
+    "DatabaseError",
+    "ExpiredTokenError",
+    "HorizonWarning",
+    "InUseError",
+    "InputError",
+    "LongtermError",
+    "NonFiniteError",
+    "OutOfBudgetError",
+    "OverspentWarning",
+    "ScheduleError",
+    "SkippedTokenError",
+    "SnapshotError",
+    "StorageError",
+    "StreamEndedError",
+    "TokenError",
+    "UnknownTokenError",
+    "WindowFullError",
+]
+
 
 class LongtermError(Exception):
     """Base class of the library's exceptions. Pickling keeps all attributes."""

@@ -27,10 +27,6 @@ SCENARIO = re.compile(r"`scenarios\.(\w+)")
 DOCUMENT = re.compile(r"(?<![./\w])(docs/[\w/]+\.(?:md|py)|(?:tests|benchmarks|examples)/[\w/]+\.py)")
 
 
-GENERATED = ("gallery_pages/", "../gallery_pages/", "reference/api/", "../reference/api/", "api/")
-"""What `make docs` makes: there is nothing to link to before."""
-
-
 def found(pattern: re.Pattern[str], path: Path) -> list[str]:
     return sorted(set(pattern.findall(path.read_text(encoding="utf-8"))))
 
@@ -66,8 +62,6 @@ def dead_links(page: Path) -> list[str]:
         if link.startswith(("https://", "http://")):
             continue
         file, _, anchor = link.partition("#")
-        if file.startswith(GENERATED):
-            continue
         target = (page.parent / file).resolve() if file else page
         if not target.exists() or (anchor and anchor not in anchors(target)):
             dead.append(link)

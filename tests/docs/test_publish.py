@@ -31,4 +31,6 @@ def test_releases_fill_stable_and_the_list(tmp_path):
     read = {name: (site / name / "index.html").read_text(encoding="utf-8") for name in folders(site)}
     assert read == {"stable": "new", "latest": "development", "0.10.0": "new", "0.9.0": "old"}
     assert not (site / "latest" / ".doctrees").exists()
+    listed = [(site / name / "_static" / "published.js").read_text(encoding="utf-8") for name in folders(site)]
+    assert all('"folder": "0.10.0"' in text for text in listed)
     assert "stable/" in (site / "index.html").read_text(encoding="utf-8")

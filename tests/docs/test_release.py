@@ -2,6 +2,7 @@
 
 import importlib.util
 import re
+import runpy
 import tomllib
 from pathlib import Path
 
@@ -33,3 +34,18 @@ def test_the_recipe_asks_for_the_dependencies_of_the_package():
     run = recipe.partition("  run:\n")[2].partition("  run_constraints:")[0]
     asked = set(re.findall(r"- (\S+) (>=\S+)", run)) - {("python", PROJECT["requires-python"])}
     assert asked == {re.fullmatch(r"([\w-]+)(>=\S+)", one).groups() for one in PROJECT["dependencies"]}
+
+
+def test_the_address_stands_in_one_place_and_makes_every_link_of_the_readme_absolute():
+    build = runpy.run_path(str(ROOT / "hatch_build.py"))
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    text = build["with_address"](readme, "https://example.org/longterm", "1.2.3")
+    linked = re.findall(r"\]\(([^)]+)\)", text)
+    assert len(linked) == len(re.findall(r"\]\(([^)]+)\)", readme))
+    assert [link for link in linked if not link.startswith(("https://", "http://"))] == []
+    assert "](https://example.org/longterm/raw/v1.2.3/docs/_static/demo.png)" in text
+    assert build["with_address"](readme, "", "1.2.3") == readme
+    assert build["links"]("", "1.2.3") == {}
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["metadata"]["hooks"]["custom"]
+    named = re.search(r'^repository-code: "(.+)"$', (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
+    assert (named[1] if named else "") == settings["address"]

@@ -25,6 +25,19 @@ from longterm._base.selection import maximum, where
 from longterm.errors import InputError
 from longterm.money.prices import entropic_step
 
+__all__ = [
+    "Adaptive",
+    "Entropic",
+    "ProportionalIntegral",
+    "Regularised",
+    "Rule",
+    "TrainingMultiplierState",
+    "ascent",
+    "init",
+    "optimistic",
+    "update",
+]
+
 
 class TrainingMultiplierState(NamedTuple):
     """Multipliers and their history, one entry per constraint.
