@@ -24,6 +24,11 @@ window.addEventListener("load", function () {
       }
     }
   }
+  // The gallery draws each link over a picture and hides its text; the bibliography calls a list what has links in it.
+  for (const link of document.querySelectorAll(".sphx-glr-thumbcontainer a")) {
+    link.setAttribute("aria-label", link.textContent.trim());
+  }
+  document.querySelector(".citation-list")?.removeAttribute("role");
   const ready = window.MathJax && window.MathJax.startup ? window.MathJax.startup.promise : Promise.resolve();
   ready.then(() => requestAnimationFrame(mark));
   window.addEventListener("resize", mark);

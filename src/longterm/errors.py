@@ -144,7 +144,15 @@ class CompileCacheWarning(UserWarning):
 
 
 class TokenError(InputError):
-    """A token that a live learner cannot use. Nothing was changed."""
+    """A token that a live learner cannot use. Nothing was changed.
+
+    Parameters
+    ----------
+    number : int
+        The number of the token's round. 0 if it has none.
+    what, remedy : str
+        The fault, and how to correct it.
+    """
 
     def __init__(self, number: int, what: str, remedy: str) -> None:
         self.number = number
@@ -174,10 +182,14 @@ class WindowFullError(LongtermError, RuntimeError):
 class OutOfBudgetError(LongtermError, RuntimeError):
     """A ledger's account cannot hold an amount. Nothing was changed.
 
-    Attributes
+    Parameters
     ----------
-    account : the account that is full: the one named, or one that it belongs to.
-    available : the largest amount that could be held.
+    account : str
+        The account that is full: the one named, or one that it belongs to.
+    amount : int
+        The amount that was asked for, in the ledger's unit.
+    available : int
+        The largest amount that could be held.
     """
 
     def __init__(self, account: str, amount: int, available: int) -> None:
@@ -190,7 +202,13 @@ class OutOfBudgetError(LongtermError, RuntimeError):
 
 
 class InUseError(LongtermError, RuntimeError):
-    """An object was called while another call on it was running. The second call changed nothing."""
+    """An object was called while another call on it was running. The second call changed nothing.
+
+    Parameters
+    ----------
+    what, remedy : str
+        The two calls, and how to avoid that they meet.
+    """
 
     def __init__(self, what: str, remedy: str) -> None:
         self.remedy = remedy
@@ -200,11 +218,14 @@ class InUseError(LongtermError, RuntimeError):
 class StorageError(LongtermError):
     """A file or database that cannot be used. Neither it nor any object was changed.
 
-    Attributes
+    Parameters
     ----------
-    path : the file or URL.
-    reason : one or two words: "truncated", "corrupted", "foreign", "busy", "another definition", "missing", …
-    remedy : how to correct it.
+    path : str or pathlib.Path
+        The file or URL.
+    reason : str
+        One or two words: "truncated", "corrupted", "foreign", "busy", "another definition", "missing", …
+    what, remedy : str
+        The fault, and how to correct it.
     """
 
     def __init__(self, path: Any, reason: str, what: str, remedy: str) -> None:
@@ -226,6 +247,15 @@ class DatabaseError(StorageError):
     """A database that cannot be used, or not now.
 
     The call that raised it has not happened, unless the connection broke while its transaction was committed.
+
+    Parameters
+    ----------
+    path : str or pathlib.Path
+        The file or URL.
+    reason : str
+        One or two words: "busy", "full", "moved", …
+    what, remedy : str
+        The fault, and how to correct it.
     """
 
     def __init__(self, path: Any, reason: str, what: str, remedy: str) -> None:
