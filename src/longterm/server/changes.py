@@ -59,7 +59,8 @@ class AppliedSettings(Stored[NoCopy]):
 
         def write(database: Database) -> None:
             content = json.dumps(self._read(database) | settings).encode()
-            database.write_locked([(sql.PUT_PART, (self._replica.name, 0, content))])
+            touched = sql.TOUCH_OBJECT, (database.seconds(), self._replica.name)
+            database.write_locked([touched, (sql.PUT_PART, (self._replica.name, 0, content))])
 
         self._replica.run(write)
 

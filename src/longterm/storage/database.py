@@ -100,6 +100,8 @@ class Database:
         self._inode: tuple[int, int] | None = None
         self._checked = -math.inf
         self._is_closed = False
+        self._collected: list[Statement] | None = None
+        """What is to be written at the end of `collecting`."""
 
     # --- connections -----------------------------------------------------------------------------------------
 
@@ -236,6 +238,8 @@ class Database:
 
     def read(self, sql: str, *arguments: Any) -> list[Any]:
         """Return the rows of a query."""
+        if self._collected:
+            raise ConflictError  # it would not see what was collected
         try:
             rows: list[Any] = self._execute(sql, arguments).fetchall()
         except self._errors as error:
@@ -278,7 +282,7 @@ class Database:
         try:
             if len(statements) == 1:
                 return bool(self._execute(*statements[0]).rowcount == 1)
-            if self.is_postgres and guarded == 1:
+            if self.is_postgres and guarded == 1 and _are_of_different_rows(statements):
                 as_one = _combined(tuple(sql for sql, _ in statements))
                 if as_one is not None:
                     arguments = [value for _, values in statements for value in values]
@@ -304,6 +308,21 @@ class Database:
             raise self._error(error) from None
 
     @contextmanager
+    def collecting(self) -> Iterator[list[Statement]]:
+        """Execute queries at once, without a transaction, and collect the statements that write.
+
+        Raises
+        ------
+        ConflictError
+            If a query follows a statement that writes.
+        """
+        self._collected = collected = []
+        try:
+            yield collected
+        finally:
+            self._collected = None
+
+    @contextmanager
     def locked(self, name: str) -> Iterator[None]:
         """Begin a transaction in which no other process changes this object, and commit it at the end.
 
@@ -312,6 +331,7 @@ class Database:
         ConflictError
             If another process changed it all the same. Nothing has changed here.
         """
+        self._collected = None
         self._require_unmoved()
         try:
             with self._transaction():
@@ -381,6 +401,9 @@ class Database:
 
     def write_locked(self, statements: Sequence[Statement], guarded: int = 0) -> None:
         """Execute statements inside a transaction. The first `guarded` ones must change one row each."""
+        if self._collected is not None:
+            self._collected.extend(statements)
+            return
         for place, (sql, arguments) in enumerate(statements):
             if self._execute(sql, arguments).rowcount != 1 and place < guarded:
                 raise ConflictError
@@ -589,15 +612,33 @@ def _inode(path: Path) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
+MOST_COMBINED = 16
+"""The largest number of statements in one."""
+
+
+def _are_of_different_rows(statements: Sequence[Statement]) -> bool:
+    """Return whether no two of these change one row: tables differ, or one UPDATE has other keys as last arguments."""
+    seen: dict[str, tuple[str, set[Any]]] = {}
+    for sql, arguments in statements:
+        known, keys = seen.setdefault(sql.partition("longterm_")[2].split()[0], (sql, set()))
+        key = tuple(arguments[-2:])
+        if keys and (known != sql or not sql.startswith("UPDATE") or key in keys):
+            return False
+        keys.add(key)
+    return len(statements) <= MOST_COMBINED
+
+
 @lru_cache(maxsize=256)
 def _combined(statements: tuple[str, ...]) -> str | None:
-    """Return one statement that does all of these if the first changes a row; None if two of them change one table.
+    """Return one statement that does all of these if the first changes a row; None if they cannot be combined.
 
-    A common table expression takes one round trip to the server where a transaction takes four.
+    A common table expression takes one round trip to the server where a transaction takes four. Its parts do not see
+    each other's rows. Each has a condition, to which the guard is added; an aggregate would return a row whatever the
+    condition says.
     """
-    if len({sql.partition("longterm_")[2].split()[0] for sql in statements}) < len(statements):
-        return None
     first, *others = statements
+    if not all("WHERE " in sql and "MAX(" not in sql for sql in others):
+        return None
     guard = "WHERE EXISTS (SELECT 1 FROM first) AND "
     parts = [f"part{place} AS ({sql.replace('WHERE ', guard, 1)})" for place, sql in enumerate(others)]
     return f"WITH first AS ({first} RETURNING 1), {', '.join(parts)} SELECT COUNT(*) FROM first"

@@ -34,6 +34,8 @@ EPOCH_BITS = 48
 LONGEST_NAME = 200
 ATTEMPTS = 100
 """A call that holds the lock of its object conflicts at most with rounds that others open at the same moment."""
+LOCKED_CALLS = 16
+"""After two processes have written at the same moment, so many calls lock their object first."""
 Metrics = dict[str, float | dict[str, float]]
 """Figures for monitoring by name; some are by budget, account or group."""
 
@@ -141,6 +143,10 @@ class Replica(Generic[C]):
         """Return the change that closes what is too old at a time. Every call makes it first, if anything is due."""
         self._unfinished: Change | None = None
         """A change that is being applied without a database."""
+        self._last_version: int | None = None
+        """The version that the last call of `run` wrote without a lock; None if it may be another one."""
+        self._locked_calls = 0
+        """Calls of `run` that lock the object at once, because other processes write."""
         _REPLICAS.add(self)
 
     def attach(self, url: str | PathLike[str], name: str, durability: Durability) -> None:
@@ -230,12 +236,22 @@ class Replica(Generic[C]):
                 guard.owner = 0
 
     def run(self, work: Callable[..., Any], *arguments: Any) -> Any:
-        """Return what a function of a database does in one transaction, in which no other process has the object."""
+        """Return what a function of a database does in one transaction, in which no other process has the object.
+
+        Every transaction that writes must raise the version of the object.
+        """
         guard, database = self.guard, self.database
         assert database is not None
         with guard.wait():
             guard.owner = threading.get_ident()
             try:
+                if database.is_postgres:
+                    self._locked_calls = max(self._locked_calls - 1, 0)
+                    if not self._locked_calls:
+                        try:
+                            return self._run_unlocked(database, work, *arguments)
+                        except ConflictError:
+                            self._last_version, self._locked_calls = None, LOCKED_CALLS
                 for _ in range(ATTEMPTS):
                     try:
                         with database.locked(self.name):
@@ -245,6 +261,46 @@ class Replica(Generic[C]):
                 raise self._unwritable(database)
             finally:
                 guard.owner = 0
+
+    def _run_unlocked(self, database: Database, work: Callable[..., Any], *arguments: Any) -> Any:
+        """Do the same with queries first and one statement that writes, which saves half of the round trips.
+
+        The statement names the version before the first query. It changes nothing if another process has written since.
+
+        Raises
+        ------
+        ConflictError
+            If another process has written, or a query follows what it writes. Nothing has changed.
+        """
+        version = self._last_version
+        if version is None:
+            rows = database.read(sql.READ_TOUCHED, self.name)
+            if not rows:
+                raise ConflictError
+            version = rows[0][0]
+        self._last_version = None
+        try:
+            with database.collecting() as collected:
+                found = work(database, *arguments)
+        except LongtermError:  # it may be due to rows of two moments
+            self._require_version(database, version)
+            raise
+        if collected:
+            touched = sql.TOUCH_OBJECT, self.name
+            others = [one for one in collected if (one[0], one[1][-1]) != touched]
+            guarded = sql.TOUCH_IF_CURRENT, (database.seconds(), self.name, version)
+            if not database.write([guarded, *others], 1):
+                raise ConflictError
+            self._last_version = version + 1
+        else:
+            self._require_version(database, version)
+        return found
+
+    def _require_version(self, database: Database, version: int) -> None:
+        """Raise a ConflictError if the object has another version."""
+        if database.read(sql.READ_TOUCHED, self.name) != [(version,)]:
+            raise ConflictError
+        self._last_version = version
 
     def _make_locked(
         self,

@@ -116,7 +116,7 @@ READ_CLOSED_HOLDS = (
 COUNT_HOLDS = "SELECT COUNT(*) FROM longterm_holds WHERE ledger = ? AND status = 0"
 COUNT_LATE = "SELECT COUNT(*) FROM longterm_holds WHERE ledger = ? AND status = 0 AND lease = 1 AND expires <= ?"
 PUT_HOLD = (
-    f"INSERT INTO longterm_holds ({_HOLD}, ledger) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, NULL, ?, ?) "
+    f"INSERT INTO longterm_holds ({_HOLD}, ledger) SELECT ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, NULL, ?, ? WHERE TRUE "
     "ON CONFLICT (ledger, key) DO UPDATE SET amount = excluded.amount, largest = excluded.largest, "
     "answer = excluded.answer, status = 0, opened = excluded.opened, expires = excluded.expires, closed = NULL, "
     "who = excluded.who"
@@ -140,6 +140,8 @@ INSERT_ENTRY = (
 )
 DELETE_ENTRIES = "DELETE FROM longterm_entries WHERE ledger = ? AND made < ?"
 TOUCH_OBJECT = "UPDATE longterm_objects SET version = version + 1, changed = ? WHERE name = ?"
+TOUCH_IF_CURRENT = f"{TOUCH_OBJECT} AND version = ?"
+READ_TOUCHED = "SELECT version FROM longterm_objects WHERE name = ?"
 _GROUP = "name, hold, settled, costs, excess, largest"
 READ_GROUPS = f"SELECT {_GROUP} FROM longterm_groups WHERE object = ? ORDER BY name"
 READ_GROUP = f"SELECT {_GROUP} FROM longterm_groups WHERE object = ? AND name = ?"

@@ -258,7 +258,7 @@ settled, or for its period to end, or raise its limit.
         if known is None:
             since = "" if period is None else period_of(period, timezone, now)
             given = name, parent, limit, reserve, period, timezone, rate, since, now, ledger
-            database.write_locked([(sql.INSERT_ACCOUNT, given)])
+            database.write_locked([(sql.INSERT_ACCOUNT, given), self._rows.touch(database)])
             return
         if (known.parent, known.period, known.zone, known.rate) != fixed:
             what = f"{name!r} already exists with a different parent, period, timezone or rate"

@@ -281,7 +281,7 @@ class LedgerRows:
     ) -> None:
         """Write an entry of the record."""
         given = database.now(), what, account, key, old, new, who, note, json.dumps(moved), correction
-        database.write_locked([(sql.INSERT_ENTRY, (*given, self.ledger, self.ledger)), self._touch(database)])
+        database.write_locked([(sql.INSERT_ENTRY, (*given, self.ledger, self.ledger)), self.touch(database)])
 
     def open_holds(self, database: Database, account: str | None) -> list[OpenHold]:
         """Return the open holds and leases, oldest first."""
@@ -375,10 +375,11 @@ class LedgerRows:
                 raise _corrupted(database, f"account {a.name!r} would hold {a.held} and have spent {a.spent}")
             given = a.spent, a.held, a.exposed, a.since, a.updated, a.part, a.total, self.ledger, a.name
             statements.append((sql.UPDATE_ACCOUNT, given))
-        statements.append(self._touch(database))
+        statements.append(self.touch(database))
         database.write_locked(statements)
 
-    def _touch(self, database: Database) -> sql.Statement:
+    def touch(self, database: Database) -> sql.Statement:
+        """Return the statement that raises the version of the ledger."""
         return sql.TOUCH_OBJECT, (database.now() / SECOND, self.ledger)
 
     def _checked(self, database: Database, row: Any) -> Any:
