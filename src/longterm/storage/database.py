@@ -316,7 +316,8 @@ class Database:
         ConflictError
             If a query follows a statement that writes.
         """
-        self._collected = collected = []
+        collected: list[Statement] = []
+        self._collected = collected
         try:
             yield collected
         finally:
