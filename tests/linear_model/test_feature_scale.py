@@ -74,8 +74,7 @@ def test_new_factors_leave_the_sum_of_gradients_and_meet_the_checks_of_a_file():
         learner.learn(X, y)
         scale, z = learner._scale, learner._state.z
         before = z / scale.factors + scale.means * scale.slopes
-        learner._updated_scale(X[:1], np.ones(1), np.ones(1), 1e3)
-        scale = learner._scale
+        learner._update(scale, X[:1])
         after = z / scale.factors + scale.means * scale.slopes
         np.testing.assert_allclose(after, PAST_WEIGHT * before, rtol=1e-10)
         if not kind:

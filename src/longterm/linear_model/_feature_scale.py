@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from longterm._base.arrays import FloatArray
 from longterm.linear_model._rows import RowBlock, to_dense
-from longterm.linear_model.kernels.moments import dense_moments, sparse_moments
+from longterm.linear_model.kernels.moments import LARGEST, OUTLIER, dense_moments, scale_entries
 
 POWER = 0.25
 """The exponent of the share s_j, AdaGrad's."""
@@ -43,12 +43,11 @@ CHUNK = 2**17
 """Numbers that are read at once."""
 LAST = 2**17
 """After so many rows the factors stay."""
-OUTLIER, ENOUGH = 100.0, 8
-"""After ENOUGH rows a square counts as at most OUTLIER times its usual size."""
+ENOUGH = 8
+"""After so many rows a square counts as at most OUTLIER times its usual size, not its first one."""
 LONGEST_ROW = 10.0
 """The longest row that is centred and scaled; the mean length is about 1. Where a feature that has hardly varied so far
 makes a row longer, its factor is reduced before the row is learned."""
-LARGEST = 1e60
 LEAST_VARIANCE = 1e-3
 """A centred feature with few zeros or few non-zeros has at least this share of its mean square as variance."""
 SAME = 1e-10
@@ -69,17 +68,6 @@ class Rescaling(NamedTuple):
     """z becomes (z + shift) · change in these columns."""
     lengths: float
     """The mean squared length of rows becomes so many times as large."""
-
-
-class Met(NamedTuple):
-    """Columns that were met for the first time, with their factors and bounds from before."""
-
-    columns: NDArray[np.int64]
-    factors: FloatArray
-    bounds: FloatArray
-
-
-NO_COLUMNS, NO_VALUES = np.empty(0, dtype=np.int64), np.empty(0)
 
 
 class FeatureScale:
@@ -127,10 +115,12 @@ class FeatureScale:
         return self.counts[0] > 0 and not self.is_due and count <= self.rows_until_update
 
     def length_bound(self, length: float) -> float:
-        """Return a bound on the length of a scaled row, from that of the row."""
+        """Return a bound on the length of a scaled row, from that of the row. It holds until the next update."""
         if self._measured is not self.factors:
-            self._measured, self._largest = self.factors, float(self.factors.max())
-            farthest = float(np.abs(self.means).max()) + math.exp(0.5 * self.expected[0])  # `meet` may add the latter
+            typical, prior, usual = self.expected.tolist()
+            first = usual * math.exp(0.5 * (math.log(LARGEST) + typical) / (1 + prior))  # the largest of a new column
+            self._measured, self._largest = self.factors, max(float(self.factors.max()), first)
+            farthest = float(np.abs(self.means).max()) + math.exp(0.5 * typical)
             self._offset = farthest * math.sqrt(len(self.means))
         return (length + self._offset) * self._largest
 
@@ -151,41 +141,36 @@ class FeatureScale:
         unseen = self.seen == 0 if not isinstance(rows, tuple) else self.seen[rows[1]] == 0
         return not unseen.any()
 
-    def meet(self, rows: Any) -> Met:
-        """Set the factors of columns that are not 0 for the first time, from their first values in these rows.
+    @property
+    def _meets(self) -> bool:
+        """True if a column gets a factor of its own as soon as it is not 0, from its first value."""
+        return 0 < self.counts[0] < LAST  # later rows are not counted, so a column could be met twice
 
-        This takes no pass over all columns of sparse rows. Return what `forget` needs to take it back.
-        """
-        columns, values = NO_COLUMNS, NO_VALUES
-        if 0 < self.counts[0] < LAST:  # later rows are not counted, so a column could be met twice
-            columns, values = self._first_values(rows)
-        met = Met(columns, self.factors[columns], self.bounds[columns])
-        if len(columns):
+    def meet(self, rows: NDArray[Any]) -> None:
+        """Set the factors of columns of an array that are not 0 for the first time."""
+        unseen = np.flatnonzero(self.seen == 0) if self._meets else ()
+        if not len(unseen):
+            return
+        given = rows[:, unseen]
+        values = np.asarray(given[(given != 0).argmax(axis=0), np.arange(len(unseen))], dtype=np.float64)
+        columns, values = unseen[values != 0], values[values != 0]
+        typical, prior, usual = self.expected.tolist()
+        squares = np.clip(np.square(values), 1 / LARGEST, LARGEST)
+        self.factors[columns] = usual * np.exp(-0.5 * (np.log(squares) - typical) / (1 + prior))
+        self.bounds[columns] = OUTLIER * squares
+
+    def scale_sparse(self, rows: Any) -> Any:
+        """Return CSR rows scaled, after adding them to the sums. A column gets its factor where it first is not 0."""
+        data, columns, indptr = rows
+        if self.counts[0] >= LAST:
+            scaled = data * self.factors[columns]
+        else:
+            scaled, sums = np.empty(len(data)), (self.squares, self.seen)
             typical, prior, usual = self.expected.tolist()
-            squares = np.clip(np.square(values), 1 / LARGEST, LARGEST)
-            self.length_bound(0.0)  # measures the factors before some of them change in place
-            self.factors[columns] = usual * np.exp(-0.5 * (np.log(squares) - typical) / (1 + prior))
-            self.bounds[columns] = OUTLIER * squares
-            self._largest = max(self._largest, float(self.factors[columns].max()))
-        return met
-
-    def forget(self, met: Met) -> None:
-        """Take back what `meet` did."""
-        self.factors[met.columns], self.bounds[met.columns] = met.factors, met.bounds
-
-    def _first_values(self, rows: Any) -> tuple[NDArray[np.int64], FloatArray]:
-        """Return the columns that were never seen and are not 0 in these rows, and their first values there."""
-        if isinstance(rows, tuple):
-            where = np.flatnonzero(self.seen[rows[1]] == 0)
-            where = where[rows[0][where] != 0]
-            columns, first = np.unique(rows[1][where], return_index=True)
-            return columns.astype(np.int64), np.asarray(rows[0][where][first], dtype=np.float64)
-        columns = np.flatnonzero(self.seen == 0)
-        if not len(columns):
-            return NO_COLUMNS, NO_VALUES
-        given = rows[:, columns]
-        values = np.asarray(given[(given != 0).argmax(axis=0), np.arange(len(columns))], dtype=np.float64)
-        return columns[values != 0], values[values != 0]
+            given = data.astype(np.float64, copy=False), columns.astype(np.int64, copy=False)
+            scale_entries()(*given, self._meets, typical, prior, usual, self.factors, self.bounds, *sums, scaled)
+        self.counts[0] += len(indptr) - 1
+        return scaled, columns, indptr
 
     def reduce(self, row: FloatArray) -> FloatArray:
         """Reduce factors until this row, not scaled yet, is within LONGEST_ROW. Return new factors over old ones."""
@@ -194,29 +179,18 @@ class FeatureScale:
         self.factors = self.factors * change
         return change
 
-    def prepare(self, rows: Any) -> Any:
-        """Return rows as an array where features are centred, since zeros then matter."""
-        return to_dense(rows, len(self.factors)) if self.centred else rows
-
-    def apply(self, rows: Any) -> Any:
-        """Return rows, an array or (data, indices, indptr), centred and scaled."""
-        if isinstance(rows, tuple):
-            return rows[0] * self.factors[rows[1]], rows[1], rows[2]
+    def apply(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """Return rows of an array, centred and scaled."""
         made = rows - self.means
         made *= self.factors
         return made
 
-    def observe(self, rows: Any, slopes: FloatArray) -> None:
-        """Add rows, before scaling, and the slopes of their losses to the sums."""
-        sparse = isinstance(rows, tuple)
+    def observe(self, rows: NDArray[Any], slopes: FloatArray) -> None:
+        """Add rows of an array, before scaling, and the slopes of their losses to the sums."""
         if self.counts[0] < LAST:
-            if sparse:
-                data, columns = rows[0].astype(np.float64, copy=False), rows[1].astype(np.int64, copy=False)
-                sparse_moments()(data, columns, self.bounds, self.squares, self.seen)
-            else:
-                given = np.ascontiguousarray(rows, dtype=np.float64)
-                dense_moments()(given, slopes, np.sqrt(self.bounds), self.squares, self.seen, self.sums, self.steepness)
-        self.counts[0] += len(rows[2]) - 1 if sparse else len(rows)
+            given, roots = np.ascontiguousarray(rows, dtype=np.float64), np.sqrt(self.bounds)
+            dense_moments()(given, slopes, roots, self.squares, self.seen, self.sums, self.steepness)
+        self.counts[0] += len(rows)
 
     def update(self, power: float = POWER) -> Rescaling:
         """Compute new factors and means from the columns seen so far.
@@ -227,63 +201,67 @@ class FeatureScale:
         rows = max(float(self.counts[0]), 1.0)
         columns = slice(None) if self.centred else np.flatnonzero(self.seen)
         seen, old = self.seen[columns], self.factors[columns]
-        centred, mostly = ((seen > share * rows) & self.centred for share in (OFTEN, MOSTLY))
-        means, squares = self.sums[columns] / rows, self.squares[columns] / rows
-        variances = np.maximum(squares - means * means, 0.0)
-        # A feature that has not varied yet is taken to vary in the next row.
-        spread = variances * (rows / max(rows - 1.0, 1.0)) + squares / np.where(
-            variances > SAME * squares, rows**2, rows
-        )
-        weights = np.where(mostly, rows, seen)
-        sizes = np.where(mostly, spread, self.squares[columns] / np.maximum(seen, 1.0))
+        weights, few, shares = seen, PRIOR_ROWS, (seen + 1.0) / (rows + 1)
+        sizes = self.squares[columns] / np.maximum(seen, 1.0)
+        if self.centred:
+            means, squares, mostly = self.sums / rows, self.squares / rows, seen > MOSTLY * rows
+            sizes, weights = np.where(mostly, _spread(means, squares, rows), sizes), np.where(mostly, rows, seen)
+            few, shares = np.where(mostly, PRIOR_ROWS_CENTRED, PRIOR_ROWS), np.where(mostly, 1.0, shares)
         logarithms = np.log(np.clip(sizes, 1 / LARGEST, LARGEST))
         total = max(float(weights.sum()), 1.0)
         typical = float(logarithms @ weights) / total
         apart = float(np.square(logarithms - typical) @ weights) / total
         trust = 1 / (1 + (apart / OTHER_UNITS) ** 4)
-        prior = trust * np.where(mostly, PRIOR_ROWS_CENTRED, PRIOR_ROWS)
-        sizes = np.exp((logarithms * weights + prior * typical) / (weights + prior))
+        logarithms += (trust * few / (weights + trust * few)) * (typical - logarithms)
+        sizes = np.exp(logarithms)
+        usual, new, off = sizes * shares, np.exp(-0.5 * logarithms - power * np.log(shares)), 0.0
+        if self.centred:
+            sizes = np.where(mostly, np.maximum(sizes, squares), sizes)
+            off = np.where(seen > OFTEN * rows, means, 0.0)
+            usual = np.maximum(usual - np.where(mostly, 0.0, off * off), LEAST_VARIANCE * usual)
+            new *= self._relative_steepness() ** -POWER
         if rows >= ENOUGH:
             self.bounds = self.bounds.copy()
-            self.bounds[columns] = OUTLIER * np.where(mostly, np.maximum(sizes, squares), sizes)
-        shares = np.where(mostly, 1.0, (seen + 1.0) / (rows + 1))
-        usual = sizes * shares - np.where(centred & ~mostly, means * means, 0.0)
-        usual = np.maximum(usual, LEAST_VARIANCE * sizes * shares)
-        new = sizes**-0.5 * shares**-power * self._relative_steepness(columns) ** -POWER
-        off = np.where(centred, means, 0.0)
-        moved = off - self.means[columns]
-        # the mean of (u_j − μ_j)², μ_j the old one
-        around = np.maximum(usual + moved * (2 * (means - off) + moved), 0.0)
+            self.bounds[columns] = OUTLIER * sizes
+        shift, around = np.zeros(len(seen)), usual
+        if self.centred:  # `around` is the mean of (u_j − μ_j)², μ_j the old one
+            moved = off - self.means
+            around = np.maximum(usual + moved * (2 * (means - off) + moved), 0.0)
+            shift = -old * moved * self.slopes[0]
         length, before = float(np.sum(new * new * usual)), float(np.sum(old * old * around))
         # The other columns, which were never seen, have the typical size and one factor.
         unseen, usual_factor = (len(self.seen) - len(seen)) / (rows + 1), math.exp(-0.5 * typical) * (rows + 1) ** power
         length += unseen * usual_factor**2 * math.exp(typical)
         before += unseen * float(self.expected[2]) ** 2 * math.exp(typical)
         unit = math.sqrt(length)
+        new /= unit
         self.expected = np.array([typical, trust * PRIOR_ROWS, usual_factor / unit])
-        shift, change = -old * moved * self.slopes[0], new / unit / old
-        self.factors, self.means = np.full(len(self.seen), usual_factor / unit), np.zeros(len(self.seen))
-        self.factors[columns], self.means[columns] = new / unit, off
+        self.factors, self.means = np.full(len(self.seen), usual_factor / unit), np.zeros(len(self.seen)) + off
+        self.factors[columns] = new
         self.units = np.array([unit, max(unit, self.units[1])])
-        return Rescaling(columns, shift, change, 1 / before)
+        return Rescaling(columns, shift, new / old, 1 / before)
 
-    def _relative_steepness(self, columns: Any) -> FloatArray:
-        """Return h_j of these columns."""
-        usual, seen = self.steepness[-1] / max(float(self.counts[0]), 1.0), self.seen[columns]
+    def _relative_steepness(self) -> FloatArray:
+        """Return h_j of every column."""
+        usual = self.steepness[-1] / max(float(self.counts[0]), 1.0)
         if not usual > 0.0:
-            return np.ones(len(seen))
-        made: FloatArray = np.minimum((self.steepness[:-1][columns] / usual + STEEP) / (seen + STEEP), 1.0)
+            return np.ones(len(self.seen))
+        made: FloatArray = np.minimum((self.steepness[:-1] / usual + STEEP) / (self.seen + STEEP), 1.0)
         return made
 
     @classmethod
     def of_block(cls, block: RowBlock, dimension: int, centred: bool) -> FeatureScale:
         """Return the factors and means of these rows, which then stay."""
-        made, start = cls(dimension, centred), 0
+        made, start, sparse = cls(dimension, centred), 0, block.is_sparse and not centred
         while start < block.count:
             if made.is_due:
                 made.update()  # for the bounds
             stop = min(block.count, start + min(made.rows_until_update, max(CHUNK // dimension, 1)))
-            made.observe(made.prepare(block.part(start, stop)), np.zeros(stop - start))
+            rows = block.part(start, stop)
+            if sparse:
+                made.scale_sparse(rows)
+            else:
+                made.observe(to_dense(rows, dimension), np.zeros(stop - start))
             start = stop
         made.update()
         made.counts[0] += LAST
@@ -327,3 +305,11 @@ class FeatureScale:
         if not ((made.seen <= made.counts[0]).all() and made.counts[0] <= 2**53):
             raise ValueError("the features' scale has counted too many rows")
         return made
+
+
+def _spread(means: FloatArray, squares: FloatArray, rows: float) -> FloatArray:
+    """Return variances from so many rows. A feature that has not varied yet is taken to vary in the next row."""
+    variances = np.maximum(squares - means * means, 0.0)
+    doubt = squares / np.where(variances > SAME * squares, rows**2, rows)
+    made: FloatArray = variances * (rows / max(rows - 1.0, 1.0)) + doubt
+    return made

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from copy import copy, deepcopy
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +20,6 @@ from longterm.linear_model._rows import (
     NO_NUMBERS,
     TOO_LARGE,
     RowBlock,
-    all_in_range,
     first_out_of_range,
     in_range,
     max_abs,
@@ -81,63 +80,42 @@ class BlockLearner(LearnerMemory):
         labels = labels if order is IN_ORDER else labels[order]
         weights = np.ones(count) if len(weights) == 0 else weights if order is IN_ORDER else weights[order]
         made = margins if len(margins) else np.empty(count)
-        as_they_are = order is IN_ORDER and self._scale is None and block.is_sparse == self._state.is_sparse
-        at_once = count if as_they_are else max(NUMBERS_AT_ONCE // self._settings.dimension, ROWS_AT_ONCE)
         with self.rollback_on_error(block, labels, weights):
             before = self._level
             if self._widens and not self._has_level:  # the interval lies about the first target
                 self._has_level, self._level = True, float(labels[0])
-            self._learn_parts(block, order, labels, weights, made, at_once)
+            self._learn_parts(block, order, labels, weights, made)
             if self._widens:
                 made[0] += before  # the first target of all was not known before it came
                 made[1:] += self._level
 
     def _learn_parts(
-        self,
-        block: RowBlock,
-        order: NDArray[np.int64],
-        labels: FloatArray,
-        weights: FloatArray,
-        margins: FloatArray,
-        at_once: int,
+        self, block: RowBlock, order: NDArray[np.int64], labels: FloatArray, weights: FloatArray, margins: FloatArray
     ) -> None:
         """Learn the rows in parts, between which settings, factors and the average change."""
-        start, end = 0, len(labels)
+        start, end, scale = 0, len(labels), self._scale
+        as_they_are = order is IN_ORDER and scale is None and block.is_sparse == self._state.is_sparse
+        width = block.width if block.is_sparse and self._state.is_sparse else self._settings.dimension
+        at_once = end if as_they_are else max(NUMBERS_AT_ONCE // max(width, 1), ROWS_AT_ONCE)
+        largest = block.longest, max_abs(labels) + abs(self._level), float(weights.max())
         while start < end:
             if self._until_drawn == 0:
                 self._draw_decision()
             stop = min(end, start + min(at_once, self._until_drawn))
-            if self._scale is not None:
-                stop = min(stop, start + self._scale.rows_until_update)
+            if scale is not None:
+                stop = min(stop, start + scale.rows_until_update)
             targets = labels[start:stop] - self._level
             if self._widens:
                 stop = start + self._widen_for(targets)
                 targets = targets[: stop - start]
-            rows = block.part(start, stop) if order is IN_ORDER else block.take(order[start:stop])
-            self._learn_part(rows, targets, weights[start:stop], margins[start:stop], block.longest)
+            rows = self._in_layout(block.part(start, stop) if order is IN_ORDER else block.take(order[start:stop]))
+            given = targets, weights[start:stop], margins[start:stop]
+            if scale is None:
+                self._state.learn(rows, *given)
+            else:
+                self._learn_scaled(scale, rows, *given, largest)
             self._until_drawn -= stop - start
             start = stop
-
-    def _learn_part(
-        self, rows: Any, labels: FloatArray, weights: FloatArray, margins: FloatArray, longest: float
-    ) -> None:
-        """Learn rows in the layout of the state, scaled if features are; `longest` is a bound on their lengths."""
-        if self._scale is None:
-            self._state.learn(self._in_layout(rows), labels, weights, margins)
-            return
-        rows = self._scale.prepare(rows)
-        scale = self._updated_scale(rows, labels, weights, longest)
-        if self._state.scales_rows:
-            dense, done = self._in_layout(rows), 0
-            while done < len(labels):
-                given = dense[done:], labels[done:], weights[done:], margins[done:]
-                done += self._state.learn(*given, (scale.means, scale.factors))
-                if done < len(labels):
-                    change = scale.reduce(np.asarray(dense[done], dtype=np.float64))
-                    self._state.rescale(slice(None), np.zeros(len(change)), change, 1.0, 1.0)
-        else:
-            self._state.learn(self._in_layout(scale.apply(rows)), labels, weights, margins)
-        self._observe_for_scale(rows, labels, weights, margins)
 
     def _in_layout(self, rows: Any) -> Any:
         return to_sparse(rows) if self._state.is_sparse else to_dense(rows, self._settings.dimension)
@@ -173,30 +151,57 @@ class BlockLearner(LearnerMemory):
         longest = self._scale.length_bound(block.longest)
         return bool(in_range(longest, distance, weight, self._radius + 4 * distance, LONGEST_SCALED))
 
-    def _updated_scale(self, rows: Any, labels: FloatArray, weights: FloatArray, longest: float) -> FeatureScale:
-        """Return the scale for these rows, updated if that is due. Raise InputError if a scaled row is out of range.
+    def _learn_scaled(
+        self,
+        scale: FeatureScale,
+        rows: Any,
+        labels: FloatArray,
+        weights: FloatArray,
+        margins: FloatArray,
+        largest: tuple[float, float, float],
+    ) -> None:
+        """Learn rows after centring and scaling their features; raise InputError if one is out of range then.
 
-        `longest` is a bound on the lengths of the rows.
+        `largest` bounds the length of a row, the size of a label and the weight.
         """
-        assert self._scale is not None
-        scale = copy(self._scale)
+        self._update(scale, rows)
+        length, *others = largest
+        fits = in_range(scale.length_bound(length), *others, self._radius, LONGEST_SCALED)
+        if self._state.is_sparse:
+            rows = scale.scale_sparse(rows)
+            self._require_scaled(fits or rows, labels, weights)
+            self._state.learn(rows, labels, weights, margins)
+            return
+        scale.meet(rows)
+        self._require_scaled(fits or scale.apply(rows), labels, weights)
+        done = 0
+        while done < len(labels):
+            given = rows[done:], labels[done:], weights[done:], margins[done:]
+            done += self._state.learn(*given, (scale.means, scale.factors))
+            if done < len(labels):
+                change = scale.reduce(np.asarray(rows[done], dtype=np.float64))
+                self._state.rescale(slice(None), np.zeros(len(change)), change, 1.0, 1.0)
+        self._observe_for_scale(rows, labels, weights, margins)
+
+    def _require_scaled(self, rows: Any, labels: FloatArray, weights: FloatArray) -> None:
+        """Raise InputError if one of these scaled rows is out of range; True stands for rows that are not."""
+        given = np.abs(labels), weights, self._radius
+        if rows is True or first_out_of_range(rows, *given, bound=LONGEST_SCALED) is None:
+            return
+        what = "holds a row whose numbers, scaled as those before it, are so large that they overflow"
+        raise InputError("X", what, TOO_LARGE, round=self.rounds + 1)
+
+    def _update(self, scale: FeatureScale, rows: Any) -> None:
+        """Set the first factors, or new ones if an update is due."""
+        first = scale.counts[0] == 0
         scale.begin(rows)
         change = scale.update(POWER if self._classifies else TARGET_POWER) if scale.is_due else None
-        met = scale.meet(rows)
-        given = np.abs(labels), weights, self._radius
-        fits = all_in_range(scale.length_bound(longest), *given, LONGEST_SCALED)
-        if not fits and first_out_of_range(scale.apply(rows), *given, bound=LONGEST_SCALED) is not None:
-            scale.forget(met)
-            what = "holds a row whose numbers, scaled as those before it, are so large that they overflow"
-            raise InputError("X", what, TOO_LARGE, round=self.rounds + 1)
-        first, self._scale = scale.counts[0] == 0, scale
         if change is not None or first:
             self._use(self._settings)
         if change is not None:
             more = PAST_WEIGHT if self._classifies else 1.0
             self._state.rescale(change.columns, change.shift, change.change, change.lengths, more)
             scale.slopes = scale.slopes * more
-        return scale
 
     def _observe_for_scale(self, rows: Any, labels: FloatArray, weights: FloatArray, margins: FloatArray) -> None:
         """Add learned rows to the sums from which factors are computed."""

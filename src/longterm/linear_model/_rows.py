@@ -41,6 +41,11 @@ class RowBlock:
         """True if the rows are CSR."""
         return isinstance(self.rows, tuple)
 
+    @property
+    def width(self) -> int:
+        """The mean number of stored numbers in a row, rounded up."""
+        return -(-len(self.rows[0]) // max(self.count, 1)) if self.is_sparse else self.rows.shape[1]
+
     def part(self, start: int, stop: int) -> Any:
         """Return rows start … stop − 1."""
         if self.is_sparse:

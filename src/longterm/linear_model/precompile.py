@@ -5,7 +5,7 @@ from __future__ import annotations
 from longterm.linear_model.kernels.kernel_state import CODES, dense_kernel, sparse_kernel
 from longterm.linear_model.kernels.layout import AFTRL, PENALISED_FTRL
 from longterm.linear_model.kernels.losses import evaluation_kernel
-from longterm.linear_model.kernels.moments import dense_moments, sparse_moments
+from longterm.linear_model.kernels.moments import dense_moments, scale_entries
 
 VALUES, INDICES = ("float64", "float32"), ("int32", "int64")
 
@@ -28,5 +28,7 @@ def compile_all(*rules: str) -> int:
     codes = {CODES[rule] for rule in rules} if rules else {AFTRL, PENALISED_FTRL}
     kernels = [dense_kernel(code, values) for code in sorted(codes) for values in VALUES]
     if AFTRL in codes:
-        kernels += [sparse_kernel(values, indices) for values in VALUES for indices in INDICES]
-    return len([*kernels, evaluation_kernel(), dense_moments(), sparse_moments()])
+        kernels += [
+            sparse_kernel(values, indices, binds) for values in VALUES for indices in INDICES for binds in (False, True)
+        ]
+    return len([*kernels, evaluation_kernel(), dense_moments(), scale_entries()])

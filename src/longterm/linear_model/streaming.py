@@ -193,7 +193,7 @@ class BudgetLinearLearner(BlockLearner):
         """Return True if a row can be learned as it comes, without a change of settings, factors or the average."""
         if self._until_drawn == 0 or isinstance(rows, tuple) != self._state.is_sparse:
             return False
-        if self._scale is not None and not (self._scale.stays_for(1) and self._scale.knows(rows)):
+        if self._scale is not None and not self._scale.stays_for(1):
             return False
         return not self._widens or (self._has_level and abs(label) <= self._settings.reach)
 
@@ -209,8 +209,10 @@ class BudgetLinearLearner(BlockLearner):
         length = scale.length_bound(length)
         if not in_range(length, distance, float(weight[0]), self._radius + 4 * distance, LONGEST_SCALED):
             return False
-        given = rows if self._state.scales_rows else scale.apply(rows)
-        if self._state.learn(given, label, weight, margin, (scale.means, scale.factors)) != 1:
+        if self._state.is_sparse:
+            return self._state.learn(scale.scale_sparse(rows), label, weight, margin) == 1
+        scale.meet(rows)
+        if self._state.learn(rows, label, weight, margin, (scale.means, scale.factors)) != 1:
             return False
         self._observe_for_scale(rows, label, weight, margin)
         return True

@@ -8,7 +8,7 @@ becomes the live one; the old one is stale and is dropped at the top.
 **An entry is one word** of 64 bits: the leading bits of the key, rounded down, then k + 1 in as many bits as d needs.
 Positive floats are ordered as their bits are. The word of the live entry (0: none) is stored beside z_k.
 
-**While τ = 0** no coordinate can become inactive. There is no heap then: `build` makes the first one when τ rises.
+**While τ = 0** no coordinate can become inactive, and there is no heap. `KernelState.rebuild_heap` makes the first one.
 
 **The heap stays O(d).** Before a row with n ≤ d coordinates is learned, `rebuild` drops all stale entries if there are
 more than 2 live + SLACK entries, or if n more might not fit into `capacity(d)` words. It also sums Σw and Σw² again,
@@ -141,29 +141,14 @@ def raise_threshold(s, vector, heap, bits, old, new):
 
 
 @exact
-def sum_again(s, vector):
-    """Compute the sums again while the threshold is 0."""
+def sum_above(s, vector, threshold):
+    """Compute the sums again, from all coordinates."""
     sum_1 = low_1 = sum_2 = low_2 = 0.0
     for k in range(len(vector)):
-        w = abs(vector[k].z)
+        w = max(abs(vector[k].z) - threshold, 0.0)
         sum_1, low_1 = add(sum_1, low_1, w)
         sum_2, low_2 = add(sum_2, low_2, w * w)
     s.norm_1, s.norm_1_low, s.norm_2, s.norm_2_low = sum_1, low_1, sum_2, low_2
-
-
-@exact
-def build(s, vector, heap, bits):
-    """Make the first heap: one entry for each coordinate that is not 0."""
-    size = 0
-    for k in range(len(vector)):
-        w = abs(vector[k].z)
-        if w > 0.0:
-            vector[k].entry = heap[size] = word_of(KEY_SHARE * w, k, bits)
-            size += 1
-    for place in range((size - 2) // ARITY, -1, -1):
-        sink(heap, size, place, heap[place])
-    s.entries = s.live = s.active = size
-    sum_again(s, vector)
 
 
 @exact

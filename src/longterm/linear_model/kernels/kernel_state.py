@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -58,12 +59,15 @@ def dense_kernel(code: int, values: str) -> Any:
 
 
 @cache
-def sparse_kernel(values: str, indices: str) -> Any:
-    """Return the kernel of A-FTRL for CSR rows of these dtypes. All of them give the same bits."""
-    layout = from_dtype(COORDINATE)[::1], uint64[::1], uint64
+def sparse_kernel(values: str, indices: str, binds: bool) -> Any:
+    """Return the kernel of A-FTRL for CSR rows of these dtypes, with or without a heap. All dtypes give the same bits.
+
+    The one with a heap takes long to compile, and is needed once the budget binds.
+    """
+    loop = sparse_aftrl.row_loop if binds else sparse_aftrl.plain_row_loop
+    layout = (from_dtype(COORDINATE)[::1], *((uint64[::1], uint64) if binds else ()))
     rows = readonly(NUMBERS[values]), readonly(NUMBERS[indices]), readonly(NUMBERS[indices])
-    signature = (*STATE, *layout, *rows, *GIVEN)
-    return compiled(sparse_aftrl.row_loop(source_digest()), signature, reorder=False)
+    return compiled(loop(source_digest()), (*STATE, *layout, *rows, *GIVEN), reorder=False)
 
 
 def _padded(dimension: int) -> FloatArray:
@@ -165,16 +169,33 @@ class KernelState:
         has the means and factors of the features. Return how many rows were learned: all, or those before one that is
         longer than the parameter `longest_row` allows.
         """
-        kind: Any = (rows[0].dtype, rows[1].dtype) if self.is_sparse else rows.dtype
-        kernel = self._kernels.get(kind)
-        if kernel is None:
-            made = sparse_kernel(kind[0].name, kind[1].name) if self.is_sparse else dense_kernel(self.code, kind.name)
-            kernel = self._kernels[kind] = made
         state = self.parameters, self.scalars, self.mixtures, self.vector
         if self.is_sparse:
-            kernel(*state, self.heap, self._bits, *rows, labels, weights, margins)
-            return len(labels)
+            return self._learn_sparse(state, rows, labels, weights, margins)
+        kernel = self._kernel(dense_kernel, self.code, rows.dtype)
         return int(kernel(*state, self._row, *(scale or self._no_scale), rows, labels, weights, margins))
+
+    def _learn_sparse(self, state: Any, rows: Any, labels: FloatArray, weights: FloatArray, margins: FloatArray) -> int:
+        """Learn CSR rows: without a heap as long as the budget does not bind."""
+        (data, indices, indptr), done = rows, 0
+        if self.threshold == 0.0:
+            kernel = self._kernel(sparse_kernel, data.dtype, indices.dtype, False)
+            done = int(kernel(*state, data, indices, indptr, labels, weights, margins))
+            if self.threshold > 0.0:
+                self.rebuild_heap()
+        if done < len(labels):
+            kernel = self._kernel(sparse_kernel, data.dtype, indices.dtype, True)
+            given = labels[done:], weights[done:], margins[done:]
+            kernel(*state, self.heap, self._bits, data, indices, indptr[done:], *given)
+        return len(labels)
+
+    def _kernel(self, make: Callable[..., Any], *kind: Any) -> Any:
+        """Return a kernel, compiled when it is first used."""
+        kernel = self._kernels.get(kind)
+        if kernel is None:
+            names = (one.name if isinstance(one, np.dtype) else one for one in kind)
+            kernel = self._kernels[kind] = make(*names)
+        return kernel
 
     @property
     def weight_in_force(self) -> str:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from typing import Any
 
-from numba import float64, int64
+from numba import boolean, float64, int64
 
 from longterm._base.compiling import readonly
 from longterm.linear_model.kernels.compile import compiled, source_digest, use
+
+LARGEST = 1e60
+"""Squares of features count as at most this, and the first one of a feature as at least 1/LARGEST."""
+OUTLIER = 100.0
+"""A square counts as at most OUTLIER times the usual one, or the first one."""
 
 
 @cache
@@ -38,16 +44,27 @@ def dense_moments() -> Any:
 
 
 @cache
-def sparse_moments() -> Any:
-    """Return the kernel (data, columns, bounds, squares, counts) that adds the entries of CSR rows to these sums."""
+def scale_entries() -> Any:
+    """Return the kernel that adds the entries of CSR rows to sums over columns, and scales them.
+
+    It takes (data, columns, meets, typical, prior, usual, factors, bounds, squares, counts, scaled). With `meets` a
+    column that is not 0 for the first time gets the factor usual · exp(−½(ln u² − typical)/(1 + prior)).
+    """
     digest = source_digest()
 
-    def add(data, columns, bounds, squares, counts):
+    def add(data, columns, meets, typical, prior, usual, factors, bounds, squares, counts, scaled):
         use(digest)
         for i in range(len(data)):
-            j = columns[i]
-            squares[j] += min(data[i] * data[i], bounds[j])
-            counts[j] += 1.0 if data[i] != 0.0 else 0.0
+            j, u = columns[i], data[i]
+            if u != 0.0:
+                if meets and counts[j] == 0.0:
+                    square = min(max(u * u, 1.0 / LARGEST), LARGEST)
+                    factors[j] = usual * math.exp(-0.5 * (math.log(square) - typical) / (1.0 + prior))
+                    bounds[j] = OUTLIER * square
+                squares[j] += min(u * u, bounds[j])
+                counts[j] += 1.0
+            scaled[i] = u * factors[j]
 
-    numbers = readonly(float64)
-    return compiled(add, (numbers, readonly(int64), numbers, float64[::1], float64[::1]))
+    numbers, sums = readonly(float64), float64[::1]
+    given = numbers, readonly(int64), boolean, float64, float64, float64
+    return compiled(add, (*given, sums, sums, sums, sums, sums))

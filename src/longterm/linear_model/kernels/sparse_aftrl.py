@@ -1,7 +1,8 @@
 """A-FTRL on sparse rows as a kernel: the rule of `aftrl` in time proportional to the non-zeros of a row, times log d.
 
 Coordinates that a row does not touch keep their z. What changes for all of them is the threshold τ = Λ_t l1: its rise
-takes the same amount off every active |w_k| and makes some of them 0, which `heap` finds. Rows must have strictly
+takes the same amount off every active |w_k| and makes some of them 0, which `heap` finds. While the budget has never
+bound, τ is 0 and a loop of its own needs no heap. Rows must have strictly
 increasing indices below d and finite values, which `_rows` checks: an index out of range would write into other memory.
 """
 
@@ -19,18 +20,48 @@ from longterm.linear_model.kernels.heap import (
     PERIOD,
     SLACK,
     add,
-    build,
     push,
     raise_threshold,
     rebuild,
-    sum_again,
+    sum_above,
 )
 from longterm.linear_model.kernels.layout import RESIDUAL, WEIGHTS
 from longterm.linear_model.kernels.round import clip
 
 
+def plain_row_loop(digest: str) -> Callable[..., int]:
+    """Return the function that learns CSR rows while τ is 0, to be compiled with this digest.
+
+    It writes their margins and returns how many rows it has learned: all, or those up to the one in which τ rose. The
+    heap is to be made then.
+    """
+
+    def learn_rows(parameters, scalars, mixtures, vector, data, indices, indptr, labels, weights, margins):
+        use(digest)
+        p, s = parameters[0], scalars[0]
+        mixture, residual = mixtures[WEIGHTS], mixtures[RESIDUAL]
+        for i in range(len(labels)):
+            first, last = indptr[i], indptr[i + 1]
+            dot = length = 0.0
+            for j in range(first, last):
+                u = np.float64(data[j])
+                dot -= u * vector[indices[j]].z
+                length += u * u
+            margins[i], slope = begin_round(p, s, mixture, residual, dot, length, labels[i], weights[i])
+            add_plain_row(s, vector, data, indices, first, last, slope)
+            threshold = s.multiplier_sum * p.l1
+            if threshold > 0.0 or s.round % PERIOD == 0:
+                sum_above(s, vector, threshold)
+            end_round(p, s, mixture, residual, s.norm_2 + s.norm_2_low, slope, labels[i], weights[i])
+            if threshold > 0.0:
+                return i + 1
+        return len(labels)
+
+    return learn_rows
+
+
 def row_loop(digest: str) -> Callable[..., None]:
-    """Return the function that learns CSR rows and writes their margins, to be compiled with this digest."""
+    """Return the function that learns CSR rows with a heap and writes their margins, to be compiled so."""
 
     def learn_rows(
         parameters, scalars, mixtures, vector, heap, bits, data, indices, indptr, labels, weights, margins
@@ -48,19 +79,12 @@ def row_loop(digest: str) -> Callable[..., None]:
                 length += u * u
             margins[i], slope = begin_round(p, s, mixture, residual, dot, length, labels[i], weights[i])
             risen = s.multiplier_sum * p.l1
-            if risen == 0.0:  # the budget has never bound: no coordinate can become 0, and no heap is needed
-                if s.round % PERIOD == 0:
-                    sum_again(s, vector)
-                add_plain_row(s, vector, data, indices, first, last, slope)
-            else:
-                if threshold == 0.0:
-                    build(s, vector, heap, bits)
-                if risen > threshold:
-                    raise_threshold(s, vector, heap, bits, threshold, risen)
-                full = s.entries > 2 * s.live + SLACK or s.entries + (last - first) > len(heap)
-                if full or s.round % PERIOD == 0:
-                    rebuild(s, vector, heap, bits, risen)
-                add_row(s, vector, heap, bits, data, indices, first, last, slope, risen)
+            if risen > threshold:
+                raise_threshold(s, vector, heap, bits, threshold, risen)
+            full = s.entries > 2 * s.live + SLACK or s.entries + (last - first) > len(heap)
+            if full or s.round % PERIOD == 0:
+                rebuild(s, vector, heap, bits, risen)
+            add_row(s, vector, heap, bits, data, indices, first, last, slope, risen)
             end_round(p, s, mixture, residual, s.norm_2 + s.norm_2_low, slope, labels[i], weights[i])
 
     return learn_rows
