@@ -122,7 +122,7 @@ class FeatureScale:
             self._measured, self._largest = self.factors, max(float(self.factors.max()), first)
             farthest = float(np.abs(self.means).max()) + math.exp(0.5 * typical)
             self._offset = farthest * math.sqrt(len(self.means))
-        return (length + self._offset) * self._largest
+        return float((length + self._offset) * self._largest)
 
     def begin(self, rows: Any) -> None:
         """Set the first factors, with which the first row has the length FIRST_LENGTH."""
@@ -144,7 +144,7 @@ class FeatureScale:
     @property
     def _meets(self) -> bool:
         """True if a column gets a factor of its own as soon as it is not 0, from its first value."""
-        return 0 < self.counts[0] < LAST  # later rows are not counted, so a column could be met twice
+        return bool(0 < self.counts[0] < LAST)  # later rows are not counted, so a column could be met twice
 
     def meet(self, rows: NDArray[Any]) -> None:
         """Set the factors of columns of an array that are not 0 for the first time."""
@@ -201,7 +201,9 @@ class FeatureScale:
         rows = max(float(self.counts[0]), 1.0)
         columns = slice(None) if self.centred else np.flatnonzero(self.seen)
         seen, old = self.seen[columns], self.factors[columns]
-        weights, few, shares = seen, PRIOR_ROWS, (seen + 1.0) / (rows + 1)
+        shares = (seen + 1.0) / (rows + 1)
+        weights: FloatArray = seen
+        few: float | FloatArray = PRIOR_ROWS
         sizes = self.squares[columns] / np.maximum(seen, 1.0)
         if self.centred:
             means, squares, mostly = self.sums / rows, self.squares / rows, seen > MOSTLY * rows
@@ -214,7 +216,8 @@ class FeatureScale:
         trust = 1 / (1 + (apart / OTHER_UNITS) ** 4)
         logarithms += (trust * few / (weights + trust * few)) * (typical - logarithms)
         sizes = np.exp(logarithms)
-        usual, new, off = sizes * shares, np.exp(-0.5 * logarithms - power * np.log(shares)), 0.0
+        usual, new = sizes * shares, np.exp(-0.5 * logarithms - power * np.log(shares))
+        shift, around, off = np.zeros(len(seen)), usual, np.zeros(len(self.seen))
         if self.centred:
             sizes = np.where(mostly, np.maximum(sizes, squares), sizes)
             off = np.where(seen > OFTEN * rows, means, 0.0)
@@ -223,7 +226,6 @@ class FeatureScale:
         if rows >= ENOUGH:
             self.bounds = self.bounds.copy()
             self.bounds[columns] = OUTLIER * sizes
-        shift, around = np.zeros(len(seen)), usual
         if self.centred:  # `around` is the mean of (u_j − μ_j)², μ_j the old one
             moved = off - self.means
             around = np.maximum(usual + moved * (2 * (means - off) + moved), 0.0)
@@ -236,7 +238,7 @@ class FeatureScale:
         unit = math.sqrt(length)
         new /= unit
         self.expected = np.array([typical, trust * PRIOR_ROWS, usual_factor / unit])
-        self.factors, self.means = np.full(len(self.seen), usual_factor / unit), np.zeros(len(self.seen)) + off
+        self.factors, self.means = np.full(len(self.seen), usual_factor / unit), off
         self.factors[columns] = new
         self.units = np.array([unit, max(unit, self.units[1])])
         return Rescaling(columns, shift, new / old, 1 / before)

@@ -165,8 +165,8 @@ class BlockLearner(LearnerMemory):
         `largest` bounds the length of a row, the size of a label and the weight.
         """
         self._update(scale, rows)
-        length, *others = largest
-        fits = in_range(scale.length_bound(length), *others, self._radius, LONGEST_SCALED)
+        length, label, weight = largest
+        fits = in_range(scale.length_bound(length), label, weight, self._radius, LONGEST_SCALED)
         if self._state.is_sparse:
             rows = scale.scale_sparse(rows)
             self._require_scaled(fits or rows, labels, weights)
