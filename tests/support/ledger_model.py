@@ -57,6 +57,7 @@ class Account:
     exposed: int = 0
     since: tuple[int, ...] = ()
     updated: Fraction = Fraction(0)
+    others: dict[tuple[int, ...], Fraction] = field(default_factory=dict)
 
     def label(self, now: Fraction) -> tuple[int, ...]:
         """The period that a time is in, as numbers that grow."""
@@ -67,8 +68,10 @@ class Account:
 
     def at(self, now: Fraction) -> tuple[Fraction, tuple[int, ...], Fraction]:
         """What is spent at a time, in which period, and until when it was replenished. A read changes nothing."""
-        if self.period is not None and self.label(now) > self.since:
-            return Fraction(0), self.label(now), now
+        if self.period is not None:
+            sums = self.others | {self.since: self.spent}
+            label = max(self.label(now), min(sums))
+            return sums.get(label, Fraction(0)), label, now
         if self.rate and now > self.updated:
             return max(self.spent - self.rate * (now - self.updated), Fraction(0)), self.since, now
         return self.spent, self.since, self.updated
@@ -77,7 +80,11 @@ class Account:
         return ceil(self.at(now)[0])
 
     def add(self, now: Fraction, spent: int, held: int, exposed: int) -> None:
+        sums = self.others | {self.since: self.spent}
         before, self.since, self.updated = self.at(now)
+        if self.period is not None:
+            last = sorted(sums | {self.since: before})[-4:]
+            self.others = {label: sums[label] for label in last if label in sums and label != self.since}
         self.spent = max(before + spent, Fraction(0))
         self.held += held
         self.exposed += exposed
@@ -233,12 +240,12 @@ class Model:
             account.spent = Fraction(account.units(now))
             account.period, account.zone, account.rate = period, timezone, rate
             account.since = () if period is None else account.label(now)
-            account.updated = now
+            account.updated, account.others = now, {}
 
     def reset(self, now: Fraction, name: str, spent: int) -> None:
         account = self.accounts[name]
+        account.add(now, 0, 0, 0)
         account.spent, account.updated = Fraction(spent), now
-        account.since = () if account.period is None else account.label(now)
 
 
 def rule() -> PrimalDual:

@@ -31,6 +31,14 @@ def kind_of(value: object) -> str:
     return f"{'an' if type(value).__name__[0].lower() in 'aeiou' else 'a'} {type(value).__name__}"
 
 
+def shown(value: Any) -> str:
+    """Return the beginning of a value's repr for a message; Python refuses to print integers of 4,300 digits."""
+    try:
+        return f"{value!r:.60}"
+    except ValueError:
+        return "a huge number"
+
+
 def did_you_mean(name: object, known: Iterable[str]) -> str:
     """Return a suggestion to append to "is not known", or "" if no known name is similar.
 

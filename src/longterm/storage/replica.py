@@ -406,6 +406,8 @@ class Replica(Generic[C]):
             self.guard.owner = threading.get_ident()
             try:
                 self._repair()
+                if self._is_due():
+                    self._make(self._expiry)
                 database = self.database
                 if database is None:
                     check()

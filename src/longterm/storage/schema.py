@@ -33,7 +33,7 @@ TABLES = (
     "CREATE TABLE longterm_accounts (ledger TEXT NOT NULL, name TEXT NOT NULL, parent TEXT, maximum BIGINT NOT NULL, "
     "reserve BIGINT, period TEXT, zone TEXT NOT NULL, rate BIGINT NOT NULL, spent BIGINT NOT NULL, "
     "held BIGINT NOT NULL, exposed BIGINT NOT NULL, since TEXT NOT NULL, updated BIGINT NOT NULL, "
-    "part BIGINT NOT NULL, total BIGINT NOT NULL, PRIMARY KEY (ledger, name))",
+    "part BIGINT NOT NULL, total BIGINT NOT NULL, others TEXT NOT NULL, PRIMARY KEY (ledger, name))",
     "CREATE TABLE longterm_holds (ledger TEXT NOT NULL, key TEXT NOT NULL, account TEXT NOT NULL, "
     "amount BIGINT NOT NULL, largest BIGINT NOT NULL, asked BIGINT NOT NULL, answer BIGINT NOT NULL, grouped TEXT, "
     "spent BIGINT NOT NULL, status SMALLINT NOT NULL, lease SMALLINT NOT NULL, opened BIGINT NOT NULL, "
@@ -90,18 +90,20 @@ INSERT_PART = "INSERT INTO longterm_parts (object, number, content) SELECT ?, ?,
 PUT_PART = f"{INSERT_PART} ON CONFLICT (object, number) DO UPDATE SET content = excluded.content"
 DELETE_PARTS = "DELETE FROM longterm_parts WHERE object = ?"
 DELETE_OLD_PARTS = "DELETE FROM longterm_parts WHERE object = ? AND number > ? AND number <= ?"
-_ACCOUNT = "name, parent, maximum, reserve, period, zone, rate, spent, held, exposed, since, updated, part, total"
+_ACCOUNT = (
+    "name, parent, maximum, reserve, period, zone, rate, spent, held, exposed, since, updated, part, total, others"
+)
 READ_ACCOUNTS = f"SELECT {_ACCOUNT} FROM longterm_accounts WHERE ledger = ? ORDER BY name"
 READ_ACCOUNT = f"SELECT {_ACCOUNT} FROM longterm_accounts WHERE ledger = ? AND name = ?"
 INSERT_ACCOUNT = (
-    f"INSERT INTO longterm_accounts ({_ACCOUNT}, ledger) VALUES (?, ?, ?, ?, ?, ?, ?, 0, 0, 0, ?, ?, 0, 0, ?)"
+    f"INSERT INTO longterm_accounts ({_ACCOUNT}, ledger) VALUES (?, ?, ?, ?, ?, ?, ?, 0, 0, 0, ?, ?, 0, 0, '', ?)"
 )
 SET_LIMITS = "UPDATE longterm_accounts SET maximum = ?, reserve = ? WHERE ledger = ? AND name = ?"
 SET_PERIOD = (
-    "UPDATE longterm_accounts SET period = ?, zone = ?, rate = ?, spent = ?, since = ?, updated = ?, part = 0 "
-    "WHERE ledger = ? AND name = ?"
+    "UPDATE longterm_accounts SET period = ?, zone = ?, rate = ?, spent = ?, since = ?, updated = ?, part = 0, "
+    "others = ? WHERE ledger = ? AND name = ?"
 )
-_BALANCE = "spent = ?, held = ?, exposed = ?, since = ?, updated = ?, part = ?, total = ?"
+_BALANCE = "spent = ?, held = ?, exposed = ?, since = ?, updated = ?, part = ?, total = ?, others = ?"
 UPDATE_ACCOUNT = f"UPDATE longterm_accounts SET {_BALANCE} WHERE ledger = ? AND name = ?"
 _HOLD = "key, account, amount, largest, asked, answer, grouped, spent, status, lease, opened, expires, closed, who"
 READ_HOLD = f"SELECT {_HOLD} FROM longterm_holds WHERE ledger = ? AND key = ?"

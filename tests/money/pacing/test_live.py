@@ -10,6 +10,7 @@ import zlib
 import numpy as np
 import pytest
 
+from clocks import ManualClock
 from longterm.errors import (
     AlreadyToldError,
     DatabaseError,
@@ -19,11 +20,11 @@ from longterm.errors import (
     SkippedTokenError,
     UnknownTokenError,
 )
-from longterm.money import DualMirrorDescent, LivePacer, Outcome, PlannedMirrorDescent
+from longterm.money import DualMirrorDescent, LivePacer, Outcome, PlannedMirrorDescent, PriceHistory
 
 PACERS = {
     "dual": lambda: DualMirrorDescent(budget=30.0, horizon=100, step=0.1, start=0.5),
-    "planned": lambda: PlannedMirrorDescent(budget=30.0, plan=np.ones(100), step=0.1, start=0.5),
+    "planned": lambda: PlannedMirrorDescent(30.0, 100, 0.02, 0.5, PriceHistory([0.2, 0.5, 1.0], [5, 3, 2], 0.5)),
 }
 
 
@@ -188,3 +189,106 @@ def test_a_price_that_falls_to_zero_is_stored(tmp_path):
         live.settle(live.bid(0.1), paid=0.25)
     with LivePacer.open(tmp_path / "service.db", rule) as again:
         assert (again.spent, again.held, again.state.round) == (0.25, 0.0, 5)
+
+
+# --- periods -----------------------------------------------------------------------------------------------------
+
+DAY = 86_400.0
+
+
+@pytest.mark.parametrize("kind", PACERS)
+@pytest.mark.parametrize("stored", [True, False])
+def test_a_budget_for_each_day(tmp_path, stored, kind):
+    clock, pacer = ManualClock(), PACERS[kind]()
+    options = {"period": "day", "timezone": "Europe/Berlin", "clock": clock}
+    with opened(tmp_path, pacer, **options) if stored else LivePacer(pacer, **options) as live:
+        for _ in range(3):
+            for _ in range(70):
+                bid = live.bid(50.0)
+                live.settle(bid, bid.amount, price=bid.amount)
+            assert live.spent == pytest.approx(30.0)
+            price = live.metrics()["price"]
+            late = live.bid(1.0)
+            clock.advance(DAY)
+            assert (live.spent, live.state.round) == (0.0, 1)
+            assert live.metrics()["price"] == price  # what was learned stays
+            live.settle(late, late.amount)
+        assert live.metrics()["plan"] == pytest.approx(30.0 * 9 / 24)  # at 09:00
+
+
+def test_open_bids_of_yesterday_are_held_and_count_when_they_are_settled(tmp_path):
+    clock, pacer = ManualClock(), PACERS["dual"]()
+    with opened(tmp_path, pacer, period="day", clock=clock) as live:
+        late = live.bid(10.0)
+        clock.advance(DAY)
+        assert (live.spent, live.held) == (0.0, late.amount)
+        assert live.bid(1e9).amount == pytest.approx(30.0 - late.amount)
+        live.settle(late, 5.0)
+        assert live.spent == 5.0
+        clock.advance(DAY)
+        live.correct(late, 2.0)  # in the present period, not below 0
+        assert live.spent == 0.0
+        live.correct(late, 4.0)
+        assert live.spent == 2.0
+
+
+def test_a_clock_that_was_ahead_uses_the_budget_of_its_own_day(tmp_path):
+    clock, pacer = ManualClock(), PACERS["dual"]()
+    with opened(tmp_path, pacer, period="day", clock=clock) as live:
+        live.settle(live.bid(9.0), 10.0)
+        clock.step(20 * DAY)
+        live.settle(live.bid(9.0), 8.0)
+        clock.step(-20 * DAY)
+        assert live.spent == 10.0
+        with opened(tmp_path, pacer, period="day", clock=clock) as other:
+            assert other.spent == 10.0
+            clock.advance(DAY)
+            assert (live.spent, other.spent) == (0.0, 0.0)
+            live.settle(other.bid(9.0), 3.0)
+            clock.step(-30 * DAY)  # begins no period
+            assert other.spent == live.spent == 10.0
+            clock.step(30 * DAY)
+            assert other.spent == 3.0
+        clock.advance(19 * DAY)
+        assert live.spent == 8.0
+
+
+def test_a_period_is_changed_while_the_pacer_is_used(tmp_path):
+    clock, pacer = ManualClock(), PACERS["dual"]()
+    with opened(tmp_path, pacer, clock=clock) as live, opened(tmp_path, pacer, clock=clock) as other:
+        live.settle(live.bid(9.0), 10.0)
+        live.change(period="day", timezone="Asia/Tokyo", budget=40.0)
+        assert (other.spent, other.period, other.timezone) == (10.0, "day", "Asia/Tokyo")
+        clock.advance(DAY)
+        assert other.spent == 0.0
+        other.settle(other.bid(9.0), 4.0)
+        other.change(period="week")
+        assert live.spent == 4.0
+        clock.advance(8 * DAY)
+        live.change(period="")
+        assert (other.spent, other.period) == (0.0, None)
+        clock.advance(20 * DAY)
+        other.settle(other.bid(9.0), 7.0)
+        clock.advance(20 * DAY)
+        assert live.spent == 7.0
+        for wrong in ({"period": "year"}, {"timezone": "Nowhere"}, {"timezone": 3}, {"period": ["day"]}):
+            with pytest.raises(InputError, match=next(iter(wrong))):
+                live.change(**wrong)
+    with pytest.raises(DatabaseError, match=r"timezone was 'Asia/Tokyo', is 'UTC'; pacer.budget was 40.0, is 30.0"):
+        opened(tmp_path, pacer, clock=clock)
+    with opened(tmp_path, pacer, clock=clock, follow=True) as again:
+        assert (again.pacer.budget, again.timezone, again.spent) == (40.0, "Asia/Tokyo", 7.0)
+
+
+def test_stored_periods_that_make_no_sense_are_refused(tmp_path):
+    clock, pacer = ManualClock(), PACERS["dual"]()
+    with opened(tmp_path, pacer, period="month", clock=clock) as live:
+        for _ in range(3):
+            live.settle(live.bid(9.0), 1.0)
+            clock.advance(31 * DAY)
+        copy = live._replica.copy
+        state = copy.state
+        assert copy.decode_state(copy.encode_state(state), copy.asked) == state
+        for others in ({202601: (-1.0, 0.0)}, {-4: (1.0, 0.0)}, {202601: (float("nan"), 0.0)}):
+            with pytest.raises(ValueError, match="payments"):
+                copy.decode_state(copy.encode_state(state._replace(others=others)), copy.asked)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import math
-from datetime import datetime, timedelta
-from typing import Any, Literal, NamedTuple
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from longterm._base.display import TextTable
+from longterm._base.messages import shown
 from longterm.errors import InputError, OutOfBudgetError
+from longterm.money.periods import PERIODS, Period, period_of, require_period, require_zone, turned
 from longterm.storage.replica import LONGEST_NAME
 
 LARGEST = 2**62
@@ -25,8 +26,6 @@ ABSURD = 100
 """A cost above this multiple of the largest cost given to `hold` needs `force=True`."""
 SECOND = 1_000_000
 """Microseconds."""
-Period = Literal["day", "week", "month"]
-PERIODS = {"day": "%Y-%m-%d", "week": "%G-W%V", "month": "%Y-%m"}
 
 
 class Balance(NamedTuple):
@@ -93,7 +92,8 @@ class Account(NamedTuple):
 
     `exposed` is the sum of the largest costs of open holds. `part` is what was replenished beyond whole units, in
     millionths of one. `total` is all that was ever spent: it never falls, whatever periods, resets and corrections do,
-    so that a rate can be taken of it.
+    so that a rate can be taken of it. `since` is the present period, and `others` has the money spent in other periods,
+    as JSON.
     """
 
     name: str
@@ -110,30 +110,45 @@ class Account(NamedTuple):
     updated: int
     part: int
     total: int
+    others: str = ""
 
     def require_sound(self) -> None:
         """Raise a ValueError unless a stored account makes sense."""
         amounts = self.maximum, self.reserve or 0, self.rate, self.spent, self.held
         numbers = *amounts, self.exposed, self.updated, self.part, self.total
-        texts = self.name, self.zone, self.since, self.parent or ""
+        texts = self.name, self.zone, self.since, self.others, self.parent or ""
         known = all(isinstance(text, str) for text in texts) and self.period in (None, *PERIODS)
-        if not (known and _are_amounts(numbers)):
+        if not (known and _are_amounts((*numbers, *self.sums().values()))):
             raise ValueError(f"account {self.name!r:.60} makes no sense")
 
+    def sums(self) -> dict[str, int]:
+        """Return the money spent in the present period and in others, by period."""
+        others = json.loads(self.others) if self.others else {}
+        if not isinstance(others, dict):
+            raise ValueError(f"account {self.name!r:.60} has no other periods")
+        return {**others, self.since: self.spent}
+
     def at(self, now: int) -> Account:
-        """Return the account with what a new period or the replenishment changes. A clock set back changes nothing."""
+        """Return the account with what another period or the replenishment changes."""
         if self.period is not None:
-            since = period_of(self.period, self.zone, now)
-            return self._replace(spent=0, since=since, updated=now) if since > self.since else self
+            name = self.period_at(now)
+            if name == self.since:
+                return self
+            since, sums = turned(self.sums(), name, 0)
+            return self._replace(spent=sums.pop(since), since=since, updated=now, others=json.dumps(sums))
         if self.rate and now > self.updated:
             back, part = divmod(self.part + self.rate * (now - self.updated), SECOND)
             is_empty = back >= self.spent
             return self._replace(spent=0 if is_empty else self.spent - back, updated=now, part=0 if is_empty else part)
         return self
 
+    def period_at(self, now: int) -> str:
+        """Return the name of the period that a time is in; empty without a period."""
+        return "" if self.period is None else period_of(self.period, self.zone, now / SECOND)
+
     def has_ended(self, then: int) -> bool:
         """Return whether the period that a time was in is over."""
-        return self.period is not None and period_of(self.period, self.zone, then) < self.since
+        return self.period_at(then) < self.since
 
     def room(self) -> tuple[int, int]:
         """Return the largest amount that can be held, and the largest cost of a request; below 0 if overspent."""
@@ -310,14 +325,6 @@ def require_plausible(hold: Hold, name: str, actual: int) -> int:
     return actual
 
 
-def shown(value: Any) -> str:
-    """Return the beginning of a value's repr for a message; Python refuses to print integers of 4,300 digits."""
-    try:
-        return f"{value!r:.60}"
-    except ValueError:
-        return "a huge number"
-
-
 def require_text(argument: str, value: Any, longest: int = LONGEST_NAME) -> str:
     """Return a text that every database can store, such as the name of an account, or raise an InputError."""
     if not isinstance(value, str) or not 0 < len(value) <= longest or not _is_storable(value):
@@ -342,37 +349,8 @@ def require_seconds(value: Any, name: str = "seconds") -> int:
     return max(int(value * SECOND), 1)
 
 
-def require_period(period: Any, timezone: Any, rate: int) -> None:
+def require_renewal(period: Any, timezone: Any, rate: int) -> None:
     """Raise an InputError unless a limit can be for this period, or be replenished at this rate."""
-    if period is not None and not (isinstance(period, str) and period in PERIODS):
-        raise InputError("period", f"{shown(period)} is not known", f"Choose one of {list(PERIODS)}")
-    if period is not None and rate:
+    if require_period(period) is not None and rate:
         raise InputError("rate", "is given together with a period", "Give only one of them")
     require_zone(timezone)
-
-
-def require_zone(timezone: str) -> ZoneInfo:
-    """Return a time zone, or raise an InputError."""
-    try:
-        return ZoneInfo(timezone)
-    except (ZoneInfoNotFoundError, ValueError, TypeError, OSError):
-        raise InputError("timezone", f"{shown(timezone)} is not known", "Give a name such as 'Europe/Berlin'") from None
-
-
-def period_of(period: str, timezone: str, now: int) -> str:
-    """Return the name of the period that a time is in; later periods have larger names."""
-    return datetime.fromtimestamp(now / SECOND, require_zone(timezone)).strftime(PERIODS[period])
-
-
-def elapsed(period: str | None, timezone: str, now: int) -> float:
-    """Return the share of the present period that is over; 1 without a period."""
-    if period is None:
-        return 1.0
-    local = datetime.fromtimestamp(now / SECOND, require_zone(timezone))
-    start = local.replace(hour=0, minute=0, second=0, microsecond=0)
-    if period == "week":
-        start -= timedelta(days=start.weekday())
-    start = start.replace(day=1) if period == "month" else start
-    next_month = (start + timedelta(days=32)).replace(day=1)
-    end = next_month if period == "month" else start + timedelta(days=7 if period == "week" else 1)
-    return (local.timestamp() - start.timestamp()) / (end.timestamp() - start.timestamp())

@@ -37,17 +37,15 @@ from longterm.money.ledger.accounts import (
     LedgerCorrection,
     LedgerEntry,
     OpenHold,
-    Period,
-    elapsed,
-    period_of,
     require_amount,
     require_note,
-    require_period,
+    require_renewal,
     require_seconds,
     require_text,
 )
 from longterm.money.ledger.lease import Lease, close_leases
 from longterm.money.ledger.ledger_rows import MAX_DEPTH, LedgerRows
+from longterm.money.periods import Period, elapsed, period_of
 from longterm.storage import schema as sql
 from longterm.storage.clock import SYSTEM, Clock
 from longterm.storage.contents import read_definition
@@ -244,7 +242,7 @@ settled, or for its period to end, or raise its limit.
         limit, rate = require_amount("limit", limit), require_amount("rate", rate)
         reserve = None if reserve is None else require_amount("reserve", reserve)
         above = None if parent is None else require_text("parent", parent)
-        require_period(period, timezone, rate)
+        require_renewal(period, timezone, rate)
         self._replica.run(self._add_account, name, limit, reserve, (above, period, timezone, rate))
 
     def _add_account(
@@ -256,7 +254,7 @@ settled, or for its period to end, or raise its limit.
             raise InputError("parent", f"{parent!r} has {MAX_DEPTH} accounts above it", "Use fewer levels")
         known = self._rows.account(database, name)
         if known is None:
-            since = "" if period is None else period_of(period, timezone, now)
+            since = "" if period is None else period_of(period, timezone, now / SECOND)
             given = name, parent, limit, reserve, period, timezone, rate, since, now, ledger
             database.write_locked([(sql.INSERT_ACCOUNT, given), self._rows.touch(database)])
             return
@@ -318,7 +316,7 @@ settled, or for its period to end, or raise its limit.
             Who makes the change and why, for `record`.
         """
         units = require_amount("rate", rate)
-        require_period(period, timezone, units)
+        require_renewal(period, timezone, units)
         given = require_text("account", account), period, timezone, units
         self._replica.run(self._rows.set_period, *given, require_note("who", who), require_note("note", note))
 
@@ -416,7 +414,7 @@ settled, or for its period to end, or raise its limit.
             "total": {row.name: row.total for row in rows},
             "held": {row.name: row.held for row in rows},
             "limit": {row.name: row.maximum for row in rows},
-            "plan": {row.name: row.maximum * elapsed(row.period, row.zone, now) for row in rows},
+            "plan": {row.name: row.maximum * elapsed(row.period, row.zone, now / SECOND) for row in rows},
             "overshoot": {row.name: max(row.spent - row.maximum, 0) for row in rows},
         }
 

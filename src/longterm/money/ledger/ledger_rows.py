@@ -22,7 +22,6 @@ from longterm.money.ledger.accounts import (
     LedgerCorrection,
     LedgerEntry,
     OpenHold,
-    period_of,
     require_plausible,
 )
 from longterm.storage import schema as sql
@@ -251,8 +250,8 @@ class LedgerRows:
         known = self.chain(database, name)[0].at(now)
         if (known.period, known.zone, known.rate) == (period, zone, rate):
             return
-        since = "" if period is None else period_of(period, zone, now)
-        given = period, zone, rate, known.spent, since, now, self.ledger, name
+        since = known._replace(period=period, zone=zone).period_at(now)
+        given = period, zone, rate, known.spent, since, now, "", self.ledger, name
         database.write_locked([(sql.SET_PERIOD, given)])
         was = f"{known.period or 'no period'} in {known.zone}, rate {known.rate}"
         self.enter(database, "period", name, known.spent, known.spent, who, f"before: {was}. {note}".strip())
@@ -260,11 +259,10 @@ class LedgerRows:
     def reset(self, database: Database, name: str, spent: int, who: str, note: str) -> None:
         """Set the money spent in an account, in its present period."""
         now = database.now()
-        known = self.chain(database, name)[0]
-        since = "" if known.period is None else period_of(known.period, known.zone, now)
-        given = known.period, known.zone, known.rate, spent, since, now, self.ledger, name
+        known = self.chain(database, name)[0].at(now)
+        given = known.period, known.zone, known.rate, spent, known.since, now, known.others, self.ledger, name
         database.write_locked([(sql.SET_PERIOD, given)])
-        self.enter(database, "reset", name, known.at(now).spent, spent, who, note)
+        self.enter(database, "reset", name, known.spent, spent, who, note)
 
     def enter(
         self,
@@ -373,7 +371,7 @@ class LedgerRows:
                 raise InputError("actual", what, f"Choose a larger unit; amounts are below {LARGEST}")
             if not all(0 <= number < LARGEST for number in (a.held, a.exposed, a.spent, a.total)):
                 raise _corrupted(database, f"account {a.name!r} would hold {a.held} and have spent {a.spent}")
-            given = a.spent, a.held, a.exposed, a.since, a.updated, a.part, a.total, self.ledger, a.name
+            given = a.spent, a.held, a.exposed, a.since, a.updated, a.part, a.total, a.others, self.ledger, a.name
             statements.append((sql.UPDATE_ACCOUNT, given))
         statements.append(self.touch(database))
         database.write_locked(statements)

@@ -27,7 +27,7 @@ import numpy as np
 from longterm._base.arrays import Array, float_dtype, like, to_numpy
 from longterm._base.exact_sum import ExactSum
 from longterm._base.per_learner import PerLearner
-from longterm._base.selection import maximum, minimum
+from longterm._base.selection import maximum, minimum, where
 from longterm._base.validate import Hyper
 from longterm.errors import InputError, NonFiniteError, OverspentWarning
 
@@ -172,7 +172,15 @@ class Pacer(PerLearner, ABC, Generic[S]):
     def correct(self, state: S, difference: Array) -> S:
         """Return the state after a payment was changed by this amount. The price stays."""
         after: Any = state
-        return after._replace(spent=after.spent.add(difference))  # type: ignore[no-any-return]
+        spent = after.spent.add(difference)
+        is_sound = spent.value >= 0  # a payment of an earlier period counts no more
+        spent = ExactSum(where(is_sound, spent.total, 0.0 * spent.total), where(is_sound, spent.correction, 0.0))
+        return after._replace(spent=spent)  # type: ignore[no-any-return]
+
+    def renewed(self, state: S, spent: ExactSum) -> S:
+        """Return the state in another period, in which this was spent: it begins, and what was learned stays."""
+        after: Any = state
+        return after._replace(round=self.init().round, spent=spent)  # type: ignore[no-any-return]
 
     def _start(self, batch_shape: tuple[int, ...], xp: Any, dtype: Any, *numbers: Hyper) -> tuple[Array, list[Array]]:
         """Return the first round and hyper-parameters as arrays of a first state, NumPy's single ones as scalars."""

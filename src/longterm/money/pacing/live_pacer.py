@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from os import PathLike
-from typing import Any, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
 from longterm._base import validate
 from longterm._base.display import ReprMixin
+from longterm._base.exact_sum import ExactSum
 from longterm._base.states import state_leaves
 from longterm.errors import InputError
 from longterm.money.ledger.accounts import ABSURD
 from longterm.money.ledger.spending import SharedAccount, Spending
 from longterm.money.pacing.base import Outcome, Pacer
+from longterm.money.periods import (
+    KEPT,
+    Period,
+    elapsed,
+    period_bounds,
+    period_number,
+    require_period,
+    require_zone,
+    turned,
+)
 from longterm.storage.clock import DAY, SYSTEM, Clock
 from longterm.storage.database import Durability, RoundRow
 from longterm.storage.packing import StatePacker, raw_bytes, require_sound, restored_state, unpack_checked
@@ -26,7 +37,18 @@ from longterm.storage.rounds import CORRECTED, DONE, SKIPPED, NoChange, OpenRoun
 from longterm.storage.tokens import Token, require_key
 
 CHANGEABLE = ("budget", "horizon")
-"""What may be changed of a pacer while it is used."""
+"""What may be changed of a pacer's rule while it is used."""
+
+
+class CampaignState(NamedTuple):
+    """The state of a live pacer."""
+
+    rule: Any
+    """The state of the rule in the present period."""
+    since: int = 0
+    """The number of the present period; 0 if there is none."""
+    others: Mapping[int, ExactSum] = {}
+    """The payments of other periods by number."""
 
 
 @dataclass(frozen=True)
@@ -51,23 +73,27 @@ class LiveBid(ReprMixin):
         return str(self.token)
 
 
-class PacerCopy(RoundsCopy[Any, tuple[float, float]]):
-    """A copy of a live pacer: the state of the rule, and open bids as (amount, value)."""
+class PacerCopy(RoundsCopy[CampaignState, tuple[float, float]]):
+    """A copy of a live pacer: the state of the rule, the payments by period, and open bids as (amount, value)."""
 
     kind = "live pacer"
     remedy = "Pass the bid that bid() returned, or str() of it"
     closed_kept = 100_000
 
-    def __init__(self, pacer: Pacer[Any], window: Window) -> None:
-        super().__init__(pacer.init(), window)
-        self.pacer, self._start = pacer, self.state
-        if any(np.ndim(leaf) for leaf in state_leaves(self.state.spent).values()):
+    def __init__(self, pacer: Pacer[Any], window: Window, period: Period | None, timezone: str) -> None:
+        super().__init__(CampaignState(pacer.init()), window)
+        self.pacer, self._start = pacer, self.state.rule
+        self.period, self.timezone = period, timezone
+        self._present = 0, math.inf, -math.inf
+        """The number of a period, its beginning and its end."""
+        if any(np.ndim(leaf) for leaf in state_leaves(self._start.spent).values()):
             raise InputError(
                 "pacer",
                 "paces several campaigns at once",
                 "Give a pacer of one campaign. Open one LivePacer for each campaign",
             )
-        self._packer = StatePacker(self.state, {}, {})
+        others = {"periods": np.zeros(KEPT, np.int64), "payments": np.zeros((KEPT, 2))}
+        self._packer = StatePacker(self._start, {}, others)
 
     @property
     def held(self) -> float:
@@ -78,17 +104,58 @@ class PacerCopy(RoundsCopy[Any, tuple[float, float]]):
         """Return the sum of the open bids but those that have expired."""
         return math.fsum(found.content[0] for number, found in self.open.items() if number not in expired)
 
-    def encode_state(self, state: Any) -> bytes:
-        return self._packer.encode(state, b"")
+    # --- periods ---------------------------------------------------------------------------------------------
 
-    def decode_state(self, data: bytes, asked: int) -> Any:
+    def use_period(self, period: Period | None, timezone: str) -> None:
+        """Renew the budget in every such period from now on. What was spent counts in the present one."""
+        self.period, self.timezone, self._present = period, timezone, (0, math.inf, -math.inf)
+
+    def period_at(self, now: float) -> int:
+        """Return the number of the period that a time is in; 0 if there is none."""
+        if self.period is not None and not self._present[1] <= now < self._present[2]:
+            bounds = period_bounds(self.period, self.timezone, now)
+            self._present = period_number(self.period, self.timezone, now), *bounds
+        return self._present[0]
+
+    def is_due(self, now: float) -> bool:
+        return super().is_due(now) or self.state_at(now) is not self.state
+
+    def state_at(self, now: float) -> CampaignState:
+        """Return the state in the period that a time is in. It is the same object in the present period."""
+        rule, since, others = self.state
+        number = self.period_at(now)
+        if number == since:
+            return self.state
+        if len(str(number)) != len(str(since)):  # the first period, or of another kind
+            return CampaignState(rule, number)
+        since, sums = turned({**others, since: rule.spent}, number, ExactSum.zeros())
+        if since == self.state.since:  # a clock that is set back begins no period
+            return self.state
+        return CampaignState(self.pacer.renewed(rule, sums.pop(since)), since, sums)
+
+    # --- storage ---------------------------------------------------------------------------------------------
+
+    def encode_state(self, state: CampaignState) -> bytes:
+        periods, payments = np.zeros(KEPT, "<i8"), np.zeros((KEPT, 2), "<f8")
+        periods[0] = state.since
+        for place, (number, spent) in enumerate(sorted(state.others.items()), 1):
+            periods[place], payments[place] = number, spent
+        return self._packer.encode(state.rule, periods.tobytes() + payments.tobytes())
+
+    def decode_state(self, data: bytes, asked: int) -> CampaignState:
         _, arrays = unpack_checked(data)
-        state = restored_state(self._start, arrays)
-        require_sound(self._start, state)
-        price = np.asarray(self.pacer.price(state))
-        if not (np.all(np.isfinite(price)) and np.all(price >= 0) and np.all(state.spent.value >= 0)):
+        rule = restored_state(self._start, arrays)
+        require_sound(self._start, rule)
+        price = np.asarray(self.pacer.price(rule))
+        if not (np.all(np.isfinite(price)) and np.all(price >= 0) and np.all(rule.spent.value >= 0)):
             raise ValueError("a price or the money spent is below 0 or not finite")
-        return state
+        since, *numbers = arrays["periods"].tolist()
+        others = {number: ExactSum(*sums) for number, sums in zip(numbers, arrays["payments"][1:], strict=True)}
+        others.pop(0, None)
+        known = since, *others
+        if min(known) < 0 or not all(0 <= sums.value < math.inf for sums in others.values()):
+            raise ValueError("the payments of a period make no sense")
+        return CampaignState(rule, since, others)
 
     def encode_round(self, content: tuple[float, float]) -> bytes:
         return raw_bytes(np.array(content, dtype=np.float64))
@@ -103,7 +170,9 @@ class PacerCopy(RoundsCopy[Any, tuple[float, float]]):
             raise ValueError("a bid is not a finite number of at least 0")
         return amount, value
 
-    def require_rounds(self, state: Any, rounds: dict[int, OpenRound[tuple[float, float]]], asked: int) -> None:
+    def require_rounds(
+        self, state: CampaignState, rounds: dict[int, OpenRound[tuple[float, float]]], asked: int
+    ) -> None:
         held = math.fsum(found.content[0] for found in rounds.values())
         if held > float(self.pacer.budget) * (1 + 1e-9):
             raise ValueError("open bids are above the budget")
@@ -115,10 +184,18 @@ class LivePacer(Stored[PacerCopy]):
     Open bids are held back, so the budget is never exceeded if no auction costs more than its bid. This constructor
     keeps the state in memory, for one process. `LivePacer.open` keeps it in a database, which processes share.
 
+    With a `period`, the budget and the horizon are for one day, week or month, and a campaign runs for months under one
+    name. A new period begins with the whole budget, and the price goes on from where it is. A payment counts in the
+    period in which it is settled, and open bids of earlier periods stay held.
+
     Parameters
     ----------
     pacer : Pacer
         The rule, for one campaign.
+    period : {"day", "week", "month"}, optional
+        The budget is renewed in every such period. Default: one budget for the whole campaign.
+    timezone : str
+        Where periods begin, such as "Europe/Berlin".
     account : LeasedAccount, optional
         An account of a ledger from which the money is leased as well.
     max_in_flight : int
@@ -150,6 +227,8 @@ class LivePacer(Stored[PacerCopy]):
         self,
         pacer: Pacer[Any],
         *,
+        period: Period | None = None,
+        timezone: str = "UTC",
         account: Spending | None = None,
         max_in_flight: int = 100_000,
         expire_after: int | None = None,
@@ -159,11 +238,15 @@ class LivePacer(Stored[PacerCopy]):
     ) -> None:
         self.pacer = pacer
         self._spending = account
-        copy = PacerCopy(pacer, Window.of(max_in_flight, expire_after, max_age, remember))
-        self._replica = Replica(copy, {"pacer": pacer}, may_fork=False, clock=clock)
+        require_zone(timezone)
+        window = Window.of(max_in_flight, expire_after, max_age, remember)
+        copy = PacerCopy(pacer, window, require_period(period), timezone)
+        self._replica = Replica(copy, self._definition(copy), may_fork=False, clock=clock)
         self._replica.expire = self._expiring
         for name in CHANGEABLE:
             self._replica.changeable[f"pacer.{name}"] = partial(self._adopt, name)
+        for name in ("period", "timezone"):
+            self._replica.changeable[name] = partial(self._adopt_period, name)
 
     @classmethod
     def open(
@@ -172,6 +255,8 @@ class LivePacer(Stored[PacerCopy]):
         pacer: Pacer[Any],
         *,
         name: str = "pacer",
+        period: Period | None = None,
+        timezone: str = "UTC",
         durability: Durability = "commit",
         account: SharedAccount | None = None,
         max_in_flight: int = 100_000,
@@ -191,6 +276,8 @@ class LivePacer(Stored[PacerCopy]):
             With the hyper-parameters that the stored one was created with.
         name : str
             Its name in the database.
+        period, timezone
+            As for a new pacer.
         durability : {"commit", "relaxed"}
             As for `LiveLearner.open`.
         account : SharedAccount, optional
@@ -199,8 +286,8 @@ class LivePacer(Stored[PacerCopy]):
         max_in_flight, expire_after, max_age, remember, clock
             As for a new pacer; give the same in every process.
         follow : bool
-            Use the budget and the horizon of the database where they were changed, in place of the rule's. With False
-            another budget is an error. What `change` changes later is followed in any case.
+            Use the budget, horizon, period and time zone of the database where they were changed, in place of those
+            given. With False another one is an error. What `change` changes later is followed in any case.
 
         Raises
         ------
@@ -209,6 +296,8 @@ class LivePacer(Stored[PacerCopy]):
         """
         live = cls(
             pacer,
+            period=period,
+            timezone=timezone,
             account=account,
             max_in_flight=max_in_flight,
             expire_after=expire_after,
@@ -251,7 +340,7 @@ class LivePacer(Stored[PacerCopy]):
         expired = copy.outnumbered()
         copy.require_window(expired)
         worth = validate.non_negative_scalar("value", value)
-        amount = float(self.pacer.act(copy.state, worth, hold=copy.held_without(expired)))
+        amount = float(self.pacer.act(copy.state.rule, worth, hold=copy.held_without(expired)))
         for number in expired:
             self._pay(number, copy.open[number].epoch, 0.0)
         if self._spending is not None:
@@ -262,12 +351,12 @@ class LivePacer(Stored[PacerCopy]):
         return change
 
     def _expiring(self, now: float) -> RoundChange[Any, tuple[float, float]]:
-        """Return the change that closes the bids which are too old."""
+        """Return the change that closes the bids which are too old, and begins a new period."""
         copy = self._replica.copy
         expired = copy.outdated(now)
         for number in expired:
             self._pay(number, copy.open[number].epoch, 0.0)
-        return copy.expiry(copy.state, expired)
+        return copy.expiry(copy.state_at(now), expired)
 
     def settle(
         self,
@@ -312,10 +401,10 @@ class LivePacer(Stored[PacerCopy]):
         price = None if price is None else validate.non_negative_scalar("price", price)
         if not force:
             self._require_plausible(number, paid, amount)
-        state = self.pacer.settle(copy.state, Outcome(paid, value, price, amount, won))
+        rule = self.pacer.settle(copy.state.rule, Outcome(paid, value, price, amount, won))
         self._pay(number, found.epoch, paid)
         content: Any = amount, value, paid
-        return copy.changing(state, number, found._replace(content=content), DONE)
+        return copy.changing(copy.state._replace(rule=rule), number, found._replace(content=content), DONE)
 
     def _require_plausible(self, number: int, paid: float, amount: float) -> None:
         most = ABSURD * amount if amount > 0 else float(self.pacer.budget or math.inf)
@@ -328,8 +417,8 @@ class LivePacer(Stored[PacerCopy]):
     ) -> None:
         """Replace the payment of a bid that was settled, skipped or has expired. Both payments stay in the record.
 
-        The money spent changes, here and in the account, and the price stays as it is. The last 100,000 bids can be
-        corrected.
+        The money spent changes, here and in the account, and the price stays as it is. With a `period` it changes in
+        the present period, and does not fall below 0. The last 100,000 bids can be corrected.
 
         Parameters
         ----------
@@ -363,7 +452,7 @@ class LivePacer(Stored[PacerCopy]):
         before = float(np.frombuffer(record, "<f8")[-1])
         if self._spending is not None:
             self._spending.correct(str(Token(number, None, epoch)), paid, correction)
-        state = self.pacer.correct(copy.state, paid - before)
+        state = copy.state._replace(rule=self.pacer.correct(copy.state.rule, paid - before))
         return copy.changing(state, number, OpenRound(content, epoch, now), CORRECTED, correction)
 
     def skip(self, bid: LiveBid | Token | str) -> None:
@@ -381,25 +470,41 @@ class LivePacer(Stored[PacerCopy]):
         if self._spending is not None:
             self._spending.settle(str(Token(number, None, epoch)), paid)
 
-    def change(self, *, budget: float | None = None, horizon: int | None = None) -> None:
-        """Change the budget or the horizon, here and in all processes that use this pacer.
+    def change(
+        self,
+        *,
+        budget: float | None = None,
+        horizon: int | None = None,
+        period: Period | Literal[""] | None = None,
+        timezone: str | None = None,
+    ) -> None:
+        """Change what a person decides about a campaign, here and in all processes that use this pacer.
 
-        What was spent counts. The price goes on from where it is, and moves towards the new plan.
+        What was spent counts, in the present period if there is one. The price goes on from where it is, and moves
+        towards the new plan.
 
         Parameters
         ----------
         budget : float, optional
-            The new budget for the whole campaign.
+            The new budget, for the whole campaign or for a period.
         horizon : int, optional
-            The new number of requests.
+            The new number of requests, likewise.
+        period : {"day", "week", "month", ""}, optional
+            The budget is renewed in every such period from now on; "": never.
+        timezone : str, optional
+            Where periods begin.
 
         Raises
         ------
         InputError
             If a value cannot be used, or the budget is below the open bids.
         """
-        given = {"budget": budget, "horizon": horizon}
-        changes = {f"pacer.{name}": value for name, value in given.items() if value is not None}
+        given = {"pacer.budget": budget, "pacer.horizon": horizon, "period": period, "timezone": timezone}
+        changes: dict[str, Any] = {place: value for place, value in given.items() if value is not None}
+        if period is not None:
+            changes["period"] = require_period(period or None)
+        if timezone is not None:
+            require_zone(timezone)
 
         def check() -> None:
             held = self._replica.copy.held
@@ -413,16 +518,35 @@ class LivePacer(Stored[PacerCopy]):
     def _adopt(self, name: str, value: Any) -> dict[str, Any]:
         rule: Any = self.pacer  # every pacer is a dataclass
         self.pacer = self._replica.copy.pacer = replace(rule, **{name: value})
-        return {"pacer": self.pacer}
+        return self._definition(self._replica.copy)
+
+    def _adopt_period(self, name: str, value: Any) -> dict[str, Any]:
+        copy = self._replica.copy
+        copy.use_period(*{"period": (value, copy.timezone), "timezone": (copy.period, value)}[name])
+        return self._definition(copy)
+
+    @staticmethod
+    def _definition(copy: PacerCopy) -> dict[str, Any]:
+        return {"pacer": copy.pacer, "period": copy.period, "timezone": copy.timezone}
+
+    @property
+    def period(self) -> Period | None:
+        """The period in which the budget is renewed."""
+        return self._replica.copy.period
+
+    @property
+    def timezone(self) -> str:
+        """The time zone in which periods begin."""
+        return self._replica.copy.timezone
 
     @property
     def state(self) -> Any:
         """The state of the rule."""
-        return self._replica.look(lambda: self._replica.copy.state)
+        return self._replica.look(lambda: self._replica.copy.state.rule)
 
     @property
     def spent(self) -> float:
-        """The sum of the payments."""
+        """The sum of the payments, in the present period if there is one."""
         return float(self.state.spent.value)
 
     @property
@@ -431,22 +555,27 @@ class LivePacer(Stored[PacerCopy]):
         return float(self._replica.look(lambda: self._replica.copy.held))
 
     def metrics(self) -> Metrics:
-        """Return figures for monitoring. `plan` is the money that an even spender would have spent by now."""
+        """Return figures for monitoring. `plan` is the money that an even spender would have spent by now.
+
+        It is spent evenly over the requests of the horizon, or over the time of a period.
+        """
         figures: Metrics = self._replica.look(self._metrics)
         return figures
 
     def _metrics(self) -> Metrics:
-        copy, pacer = self._replica.copy, self.pacer
+        copy, pacer, state = self._replica.copy, self.pacer, self._replica.copy.state.rule
         limit, share = float(pacer.budget), min(copy.asked / pacer.horizon, 1.0)
+        if copy.period is not None:
+            share = elapsed(copy.period, copy.timezone, self._replica.now())
         return {
             "requests": copy.asked,
             "open": len(copy.open),
-            "spent": float(copy.state.spent.value),
+            "spent": float(state.spent.value),
             "held": copy.held,
             "limit": limit,
             "plan": limit * share,
-            "overshoot": float(pacer.overspent(copy.state)),
-            "price": float(pacer.price(copy.state)),
+            "overshoot": float(pacer.overspent(state)),
+            "price": float(pacer.price(state)),
         }
 
     @property

@@ -120,6 +120,9 @@ class PlannedMirrorDescent(Pacer[PlannedState]):
         first, (price, none) = self._start(batch_shape, xp, dtype, self.start, 0.0)
         return PlannedState(first, price, self._no_spending(batch_shape, xp), none)
 
+    def renewed(self, state: PlannedState, spent: ExactSum) -> PlannedState:
+        return super().renewed(state, spent)._replace(expected=self.init().expected)
+
     def price(self, state: PlannedState) -> Array:
         return state.price
 
