@@ -31,7 +31,7 @@ def kind_of(value: object) -> str:
     return f"{'an' if type(value).__name__[0].lower() in 'aeiou' else 'a'} {type(value).__name__}"
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """Return the beginning of a value's repr for a message; Python refuses to print integers of 4,300 digits."""
     try:
         return f"{value!r:.60}"
