@@ -35,7 +35,7 @@ def comparison() -> tuple[Any, Any]:
     learners = {
         "A-OGD, strongly convex": AOGD.for_problem(problem, steps="strongly convex"),
         "A-OGD": AOGD.for_problem(problem),
-        "OGD of 2012": MahdaviOGD.for_problem(problem, horizon=ROUNDS),
+        "OGD (Mahdavi et al. 2012)": MahdaviOGD.for_problem(problem, horizon=ROUNDS),
         "projecting every round": ProjectedOGD.for_problem(problem),
     }
     kept = np.unique(np.linspace(1, ROUNDS, 60).astype(int)).tolist()

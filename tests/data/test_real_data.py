@@ -170,7 +170,7 @@ def _figures_3_and_4(name, folder, sequences):
     from longterm.lab.experiments.paper_experiments import Options, paper_spec
     from longterm.lab.experiments.paper_remarks import with_paper_remarks
 
-    learners = ("convex-a-ogd", "convex-ogd")
+    learners = ("a-ogd", "ogd-mahdavi-et-al-2012")
     spec = paper_spec(name, Options(sequences=sequences, learners=learners))
     result = with_paper_remarks(run_experiment(spec, folder, backend=Backend(workers=sequences), out=io.StringIO()))
     ours, theirs = result.curves

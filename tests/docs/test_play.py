@@ -40,7 +40,7 @@ def test_the_rounds_are_those_of_the_library(driver, kind, beta):
     stream = Replay([np.asarray(played["targets"])])
     learners = {
         "A-OGD": AOGD.for_problem(PROBLEM, beta=beta),
-        "Convex OGD": MahdaviOGD.for_problem(PROBLEM, horizon=ROUNDS),
+        "OGD (Mahdavi et al. 2012)": MahdaviOGD.for_problem(PROBLEM, horizon=ROUNDS),
         "Hedged cuts": HedgedCuts.for_problem(PROBLEM),
     }
     assert set(played["found"]) == set(learners)

@@ -20,10 +20,10 @@ from longterm.theory.paper import theorem_1_as_printed
 
 VERSIONS = {name: version(name) for name in ("numpy", "scipy")}
 READ_OFF = {
-    "Convex A-OGD": (33.0, 4.0),
-    "Strongly convex A-OGD": (30.0, 1.0),
-    "Convex mirror prox": (188.0, 8.0),
-    "Convex OGD": (168.0, 525.0),
+    "A-OGD": (33.0, 4.0),
+    "A-OGD, strongly convex": (30.0, 1.0),
+    "Mirror prox": (188.0, 8.0),
+    "OGD (Mahdavi et al. 2012)": (168.0, 525.0),
 }
 
 
@@ -46,21 +46,25 @@ def dsm(size: int = 8, rounds: int = 1000, sequences: int = 10) -> Result:
     """Figures 1 and 2, with the fair baselines."""
     problem, stream, seeds, beta = doubly_stochastic(size), RandomPermutations(size), range(sequences), 2 / 3
     learners = {
-        "Convex A-OGD": AOGD.for_problem(problem, beta=beta),
-        "Strongly convex A-OGD": AOGD.for_problem(problem, steps="strongly convex", beta=beta),
-        "Convex mirror prox": MirrorProx.for_problem(problem, horizon=rounds),
-        "Convex OGD": MahdaviOGD.for_problem(problem, horizon=rounds, multipliers="paper", constraint_bound=size**0.5),
-        "Convex OGD, a multiplier each": MahdaviOGD.for_problem(problem, horizon=rounds, multipliers="each"),
-        "Convex OGD, one multiplier": MahdaviOGD.for_problem(problem, horizon=rounds),
+        "A-OGD": AOGD.for_problem(problem, beta=beta),
+        "A-OGD, strongly convex": AOGD.for_problem(problem, steps="strongly convex", beta=beta),
+        "Mirror prox": MirrorProx.for_problem(problem, horizon=rounds),
+        "OGD (Mahdavi et al. 2012)": MahdaviOGD.for_problem(
+            problem, horizon=rounds, multipliers="paper", constraint_bound=size**0.5
+        ),
+        "OGD (Mahdavi et al. 2012), a multiplier each": MahdaviOGD.for_problem(
+            problem, horizon=rounds, multipliers="each"
+        ),
+        "OGD (Mahdavi et al. 2012), one multiplier": MahdaviOGD.for_problem(problem, horizon=rounds),
     }
     traces = compare(problem, learners, stream, rounds, seeds=seeds, progress=None)
-    kept = traces["Convex A-OGD"].rounds
+    kept = traces["A-OGD"].rounds
     best = hindsight.best(problem, stream, kept, seeds=seeds)
     bounds = {
-        "Convex A-OGD": _bounds(theorem_1(problem.constants, kept, beta)),
-        "Strongly convex A-OGD": _bounds(theorem_1_strongly_convex(problem.constants, kept, beta)),
+        "A-OGD": _bounds(theorem_1(problem.constants, kept, beta)),
+        "A-OGD, strongly convex": _bounds(theorem_1_strongly_convex(problem.constants, kept, beta)),
     }
-    printed = {"Convex A-OGD": _bounds(theorem_1_as_printed(problem.constants, kept, beta))}
+    printed = {"A-OGD": _bounds(theorem_1_as_printed(problem.constants, kept, beta))}
     curves = tuple(
         Curve(
             name,
@@ -93,7 +97,7 @@ def dsm(size: int = 8, rounds: int = 1000, sequences: int = 10) -> Result:
             Remark("matches", "All four curves end where the paper's figures end, to what can be read off by eye."),
             Remark(
                 "differs",
-                "The paper's Convex OGD has one multiplier for the maximum, but counts all 96 constraints in its "
+                "The paper's OGD has one multiplier for the maximum, but counts all 96 constraints in its "
                 "steps. Set up fairly, as one method or the other, it does much better: see the curves beside it.",
             ),
             Remark("note", "D over the ball is p + 1 = 9; the paper's √p is too small. A-OGD's steps do not use it."),
@@ -107,14 +111,14 @@ def sample(rounds: int = 2000, sequences: int = 10) -> Result:
     rows, seeds = load_sample(), range(sequences)
     problem, stream = budgeted_logistic(rows.features, 7.0), ResampledRows(rows.features, rows.labels)
     learners = {
-        "Convex A-OGD": AOGD.for_problem(problem, beta=2 / 3),
-        "Convex OGD": MahdaviOGD.for_problem(problem, horizon=rounds),
+        "A-OGD": AOGD.for_problem(problem, beta=2 / 3),
+        "OGD (Mahdavi et al. 2012)": MahdaviOGD.for_problem(problem, horizon=rounds),
         "A-FTRL": AFTRL.for_problem(problem),
     }
     kept = np.unique(np.geomspace(1, rounds, 24).round().astype(int)).tolist()
     traces = compare(problem, learners, stream, rounds, seeds=seeds, record=kept, progress=None)
     best = hindsight.best(problem, stream, kept, seeds=seeds, progress=None)
-    bounds = {"Convex A-OGD": _bounds(theorem_1(problem.constants, kept, 2 / 3))}
+    bounds = {"A-OGD": _bounds(theorem_1(problem.constants, kept, 2 / 3))}
     roles = {"A-FTRL": "own"}
     return Result(
         name="covtype-sample",

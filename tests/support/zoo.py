@@ -452,8 +452,10 @@ def projection_of(constraint: Constraint) -> Callable[[Any], Any] | None:
 def constant_step_learners(problem: Problem) -> dict[str, Learner[Any]]:
     """Return the learners of Mahdavi, Jin and Yang, for more rounds than any test plays."""
     made: dict[str, Learner[Any]] = {
-        "Convex OGD, a multiplier each": MahdaviOGD.for_problem(problem, horizon=1000, multipliers="each"),
-        "Convex OGD on the maximum": MahdaviOGD.for_problem(problem, horizon=1000, delta="twice"),
+        "OGD (Mahdavi et al. 2012), a multiplier each": MahdaviOGD.for_problem(
+            problem, horizon=1000, multipliers="each"
+        ),
+        "OGD (Mahdavi et al. 2012) on the maximum": MahdaviOGD.for_problem(problem, horizon=1000, delta="twice"),
     }
     if problem.constraint.as_affine() is not None:
         made["mirror prox"] = MirrorProx.for_problem(problem, horizon=1000)
@@ -473,7 +475,7 @@ def learners_without_violation(problem: Problem) -> dict[str, Learner[Any]]:
             learner=rule, slater=point, margin=DecayingMargin(3 * epsilon, 1 / 3, epsilon)
         ),
         "no violation, doubling": DoublingRestarts(known, first_epoch=10),
-        "no violation, Convex OGD": NoViolationMahdaviOGD(
+        "no violation, OGD (Mahdavi et al. 2012)": NoViolationMahdaviOGD(
             learner=MahdaviOGD.for_problem(problem, horizon=1000), slater=point, margin=ConstantMargin(epsilon / 2)
         ),
     }

@@ -1,7 +1,7 @@
 "use strict";
 /* The page: settings in, drawings out. All numbers come from rounds.js. */
 
-const COLOURS = { "A-OGD": "var(--a)", "Convex OGD": "var(--b)", "Hedged cuts": "var(--c)" };
+const COLOURS = { "A-OGD": "var(--a)", "OGD (Mahdavi et al. 2012)": "var(--b)", "Hedged cuts": "var(--c)" };
 const SVG = "http://www.w3.org/2000/svg";
 const settings = { beta: 0.67, rounds: 1000, stream: "random", a: [0.8, 0.3], b: [0.3, -0.7] };
 let traces = {}, timer = null;
@@ -59,7 +59,7 @@ function drawDisc(t) {
   for (const key of ["a", "b"]) {
     if (key === "b" && settings.stream === "circle") continue;
     const [x, y] = settings[key];
-    make("circle", { cx: x, cy: -y, r: 0.065, class: "target", "data-target": key, tabindex: 0,
+    make("circle", { cx: x, cy: -y, r: 0.065, class: "target", "data-target": key, tabindex: 0, role: "button",
       "aria-label": `target ${key.toUpperCase()}` }, svg);
     make("text", { x, y: -y, class: "target-label" }, svg, key.toUpperCase());
   }

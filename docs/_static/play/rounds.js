@@ -48,7 +48,7 @@ function aogd(beta) {
   });
 }
 
-/** Convex OGD of Mahdavi, Jin and Yang with one multiplier, for a known horizon. */
+/** OGD of Mahdavi, Jin and Yang (2012) with one multiplier, for a known horizon. */
 function mahdavi(horizon) {
   const { radius, G, D } = PROBLEM, need = 2 * G ** 2;
   const eta = radius ** 2 / (radius * Math.sqrt(need + 2 * D ** 2) * Math.sqrt(horizon));
@@ -200,6 +200,6 @@ function playRounds(learner, targets) {
 
 const LEARNERS = {
   "A-OGD": (settings) => aogd(settings.beta),
-  "Convex OGD": (settings) => mahdavi(settings.rounds),
+  "OGD (Mahdavi et al. 2012)": (settings) => mahdavi(settings.rounds),
   "Hedged cuts": () => hedgedCuts(),
 };

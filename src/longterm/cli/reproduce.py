@@ -36,7 +36,7 @@ class ReproduceCommand:
       longterm reproduce dsm sample
       longterm reproduce all --workers 2
       longterm reproduce covtype --sequences 3 --rho 5 --out results-rho5
-      longterm reproduce ijcnn1 --learners convex-a-ogd convex-ogd --out results-2
+      longterm reproduce ijcnn1 --learners a-ogd ogd-mahdavi-et-al-2012 --out results-2
     """
 
     experiments: tyro.conf.Positional[NameList]
@@ -52,7 +52,7 @@ class ReproduceCommand:
     engine: EngineChoice = "auto"
     """numpy, jax, or auto: jax if it is installed and the runs are long."""
     learners: NameList = ()
-    """Only these curves: convex-a-ogd, strongly-convex-a-ogd, convex-ogd, convex-mirror-prox, …"""
+    """Only these curves: a-ogd, a-ogd-strongly-convex, ogd-mahdavi-et-al-2012, mirror-prox, …"""
     out: Path = Path("results")
     """The folder for one result folder per experiment and report.html."""
     report: bool = True

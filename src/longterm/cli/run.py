@@ -41,7 +41,7 @@ class RunCommand:
     problem: OptionalStr = None
     """For example "doubly_stochastic size=5"."""
     learners: NameList = ()
-    """For example aogd "mahdavi_ogd multipliers=each name='Convex OGD'"."""
+    """For example aogd "mahdavi_ogd multipliers=each name='OGD (Mahdavi et al. 2012)'"."""
     add: NameList = ()
     """Learners to add to those of the file, or of the folder that --out names. Finished runs are not repeated."""
     rounds: OptionalInt = None

@@ -90,7 +90,7 @@ def test_numbers_equal_those_of_run(arena):
 @pytest.mark.slow
 def test_a_learner_that_needs_the_horizon_is_run_for_each(arena):
     game = find_problem("doubly_stochastic").build(size=3)
-    one = match_of(arena, "Convex OGD", "doubly stochastic, size = 3")
+    one = match_of(arena, "OGD (Mahdavi et al. 2012)", "doubly stochastic, size = 3")
     for place, T in enumerate((64, 256, 1024)):
         trace = run(game.problem, MahdaviOGD.for_problem(game.problem, horizon=T), game.stream, T, seeds=range(2))
         np.testing.assert_array_equal(one.measures["hard_violation"][place], trace.hard_violation[-1])
@@ -117,7 +117,7 @@ def test_oracles_come_from_the_learners_needs(arena):
     asks = {m.learner: (m.oracle, m.also_needs) for m in arena.on_problem("doubly stochastic, size = 3")}
     assert asks == {
         "A-OGD": ("gradients", ()),
-        "Convex OGD": ("gradients", ()),
+        "OGD (Mahdavi et al. 2012)": ("gradients", ()),
         "Mirror prox": ("affine g", ("fixed g",)),
         "Projected OGD": ("projection", ("fixed g",)),
     }
@@ -192,7 +192,7 @@ def test_bad_preferences_and_arenas_are_refused():
 
 def test_the_rerun_command_gives_the_same_arena():
     assert arena_of().command == "longterm arena"
-    words = ["aogd steps='strongly convex' beta=0.5 name='My β'", "quadratic_penalty penalties=each"]
+    words = ["aogd steps='strongly convex' beta=0.5 name='My β'", "quadratic_penalty_ogd penalties=each"]
     spec = arena_of(words, ["doubly_stochastic size=3"], rounds=100, sequences=2)
     _, _, *options = shlex.split(spec.command)
     asked = parse(["arena", *options])
@@ -321,7 +321,7 @@ def test_no_bound_where_the_comparator_is_feasible_in_expectation_only():
 
 
 def test_needs_are_stored_by_name(folder, arena):
-    assert match_of(arena, "Convex OGD", "switching constraints").needs == {Need.HORIZON}
+    assert match_of(arena, "OGD (Mahdavi et al. 2012)", "switching constraints").needs == {Need.HORIZON}
 
 
 def test_one_sequence_has_no_deviation(tmp_path):

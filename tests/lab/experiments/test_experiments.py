@@ -386,7 +386,9 @@ def test_a_grid_over_two_parameters_in_any_order(tmp_path):
     first = {"learner": "mahdavi_ogd", "multipliers": ["one", "each"], "delta": ["smallest root", "twice"]}
     other = dict(reversed(first.items()))
     result = quietly(spec_of({**TABLE, "learners": [first]}), tmp_path / "grid")
-    assert [curve.name for curve in result.curves][1] == "Convex OGD, delta = smallest root, multipliers = each"
+    assert [curve.name for curve in result.curves][
+        1
+    ] == "OGD (Mahdavi et al. 2012), delta = smallest root, multipliers = each"
     assert quietly(spec_of({**TABLE, "learners": [other]}), tmp_path / "grid").curves[0].name == result.curves[0].name
 
 
@@ -395,7 +397,7 @@ def test_a_grid_over_two_parameters_in_any_order(tmp_path):
     [("dsm", {"name": "routing"}), ("covtype", {"name": "budgeted_logistic", "data": "sample", "budget": 3.0})],
 )
 def test_a_users_experiment_may_have_the_name_of_one_of_the_papers(tmp_path, name, problem):
-    table = {"name": name, "problem": problem, "learners": [{"learner": "aogd", "name": "Convex A-OGD"}]}
+    table = {"name": name, "problem": problem, "learners": [{"learner": "aogd", "name": "A-OGD"}]}
     result = quietly(spec_of({**table, "rounds": 20, "seeds": 1}), tmp_path / name)
     assert not [remark for remark in result.remarks if "aper" in remark.text or "Figure" in remark.text]
     assert "-0" not in str(result.problem.get("comparator_unused_budget"))

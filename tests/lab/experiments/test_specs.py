@@ -33,19 +33,19 @@ beta = [0.5, 0.75]
 
 [[learners]]
 learner = "mahdavi_ogd"
-name = "Convex OGD"
+name = "OGD (Mahdavi et al. 2012)"
 delta = "twice"
 """
 WORDS = [
     *("run", "--name", "mine", "--title", "My comparison", "--rounds", "200", "--seeds", "3", "5", "--record", "12"),
     *("--engine", "numpy", "--problem", "budgeted_logistic data=sample budget=3.0"),
-    *("--learners", "aogd beta=[0.5,0.75]", "mahdavi_ogd name='Convex OGD' delta=twice"),
+    *("--learners", "aogd beta=[0.5,0.75]", "mahdavi_ogd name='OGD (Mahdavi et al. 2012)' delta=twice"),
 ]
 PYTHON = ExperimentSpec(
     problem=ProblemSpec("budgeted_logistic", {"data": "sample", "budget": 3.0}),
     learners=(
         LearnerSpec("aogd", {"beta": [0.5, 0.75]}),
-        LearnerSpec("mahdavi_ogd", {"delta": "twice"}, name="Convex OGD"),
+        LearnerSpec("mahdavi_ogd", {"delta": "twice"}, name="OGD (Mahdavi et al. 2012)"),
     ),
     rounds=200,
     seeds=(3, 5),
@@ -187,16 +187,16 @@ def test_files_without_a_specification_are_refused(tmp_path):
 def test_impossible_options_of_the_paper_are_refused(tmp_path):
     for name, options, match in (
         ("dsm", Options(rho=3.0), "no experiment here has a budget"),
-        ("dsm", Options(learners=("convex-ogd", "adam")), "'adam' is no curve"),
+        ("dsm", Options(learners=("ogd-mahdavi-et-al-2012", "adam")), "'adam' is no curve"),
         ("figure 5", Options(), "is not known"),
         ("dsm", Options(sequences=0), "sequences"),
         ("dsm", Options(beta=1.5), "outside"),
     ):
         with pytest.raises(InputError, match=match):
             paper_spec(name, options)
-    assert [c.name for c in paper_spec("dsm", Options(learners=("Convex OGD", "convex-a-ogd"))).curves] == [
-        "Convex A-OGD",
-        "Convex OGD",
+    assert [c.name for c in paper_spec("dsm", Options(learners=("OGD (Mahdavi et al. 2012)", "a-ogd"))).curves] == [
+        "A-OGD",
+        "OGD (Mahdavi et al. 2012)",
     ]
 
 

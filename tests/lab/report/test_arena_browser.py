@@ -33,7 +33,14 @@ def driver(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def arena(tmp_path_factory):
-    learners = ["aogd", "quadratic_penalty", "yu_lee_lee", "projected_ogd", "coldq", "aogd beta=0.5 name='<b>&x</b>'"]
+    learners = [
+        "aogd",
+        "quadratic_penalty_ogd",
+        "yu_lee_lee",
+        "projected_ogd",
+        "coldq",
+        "aogd beta=0.5 name='<b>&x</b>'",
+    ]
     spec = arena_of(learners, ["expert_advice", "switching_constraints"], rounds=256, sequences=2)
     return run_arena(spec, tmp_path_factory.mktemp("arena"), backend=Backend(workers=1), out=io.StringIO())
 

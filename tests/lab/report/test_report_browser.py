@@ -113,7 +113,7 @@ def test_the_measure_is_chosen_for_each_plot(driver, figure):
         figure.find_element("css selector", f".plot-box option[value='{measure}']").click()
         wanted = [curve.mean(measure)[-1] for curve in result.curves]
         assert driver.execute_script(last, plot) == pytest.approx(wanted, rel=1e-6)
-        assert "After 200 rounds: Convex A-OGD" in plot.get_attribute("aria-label")
+        assert "After 200 rounds: A-OGD" in plot.get_attribute("aria-label")
     assert driver.execute_script(last, plots(figure)[1]) == pytest.approx(
         [curve.mean("signed_violation")[-1] for curve in result.curves], rel=1e-6
     )
@@ -169,7 +169,7 @@ def test_the_pointer_shows_round_mean_and_spread(driver, figure):
     ActionChains(driver).move_to_element_with_offset(surface, 30, 10).perform()
     card = plot.find_element("css selector", ".card")
     assert card.text.startswith("round ")
-    assert "Convex mirror prox" in card.text
+    assert "Mirror prox" in card.text
     assert " to " in card.text
     figure.find_element("css selector", "option[value='deviation']").click()
     ActionChains(driver).move_to_element_with_offset(plot, 0, 0).perform()
@@ -239,7 +239,7 @@ def test_figures_and_numbers_are_saved(driver, figure, tmp_path, kind):
         assert saved[0].read_bytes().startswith(b"\x89PNG")
     elif kind == "svg":
         texts = [one.text for one in ElementTree.fromstring(saved[0].read_text(encoding="utf-8")).iter() if one.text]
-        assert {"Doubly-stochastic matrices: regret", "round t", "regret", "Convex mirror prox"} <= set(texts)
+        assert {"Doubly-stochastic matrices: regret", "round t", "regret", "Mirror prox"} <= set(texts)
     else:
         rows = list(csv.DictReader(saved[0].read_text(encoding="utf-8").splitlines()))
         result = dsm(8, 200, 3)

@@ -1,4 +1,4 @@
-"""Convex OGD of Mahdavi, Jin and Yang: by hand, its steps, its theorem, and the paper's table."""
+"""OGD of Mahdavi, Jin and Yang (2012): by hand, its steps, its theorem, and the paper's table."""
 
 import dataclasses
 

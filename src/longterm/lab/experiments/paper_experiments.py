@@ -17,6 +17,7 @@ from longterm._base.messages import did_you_mean
 from longterm.errors import InputError
 from longterm.lab.experiments.result import LOGGED
 from longterm.lab.experiments.spec import ExperimentSpec, LearnerSpec, ProblemSpec, slug, validate_sequences
+from longterm.learners import AOGD, MahdaviOGD, MirrorProx
 from longterm.play.engines.selection import EngineChoice
 
 BETA = 2 / 3
@@ -48,7 +49,7 @@ def paper_spec(name: str, options: Options | None = None) -> ExperimentSpec:
     --------
     >>> from longterm.lab.experiments.paper_experiments import Options, paper_spec
     >>> [curve.name for curve in paper_spec("covtype").curves]
-    ['Convex A-OGD', 'Convex OGD', 'Convex OGD, exact D', 'A-FTRL']
+    ['A-OGD', 'OGD (Mahdavi et al. 2012)', 'OGD (Mahdavi et al. 2012), exact D', 'A-FTRL']
     >>> paper_spec("dsm", Options(sequences=2)).command
     'longterm reproduce dsm --sequences 2'
     """
@@ -96,22 +97,22 @@ def _dsm(options: Options) -> ExperimentSpec:
     def read(regret: float, violation: float) -> Mapping[str, float]:
         return {"regret": regret, "signed_violation": violation} if has_paper_settings else {}
 
-    # The paper's D = √p is too small, and its Convex OGD has one multiplier but m = p² + 4p in its steps. The fair
+    # The paper's D = √p is too small, and its OGD has one multiplier but m = p² + 4p in its steps. The fair
     # curves have the true D = p + 1 and are consistent; δ = 2 (m + 1) G² is the same for all.
     paper_settings = {"multipliers": "paper", "delta": "twice", "constraint_bound": "paper"}
     learners = (
-        LearnerSpec("aogd", {"beta": options.beta}, "Convex A-OGD", "paper", read(33, 4)),
+        LearnerSpec("aogd", {"beta": options.beta}, AOGD.title, "paper", read(33, 4)),
         LearnerSpec(
             "aogd",
             {"steps": "strongly convex", "beta": options.beta},
-            "Strongly convex A-OGD",
+            f"{AOGD.title}, strongly convex",
             "paper",
             read(30, 1),
         ),
-        LearnerSpec("mahdavi_ogd", paper_settings, "Convex OGD", "paper", read(168, 525)),
-        LearnerSpec("mirror_prox", {}, "Convex mirror prox", "paper", read(188, 8)),
+        LearnerSpec("mahdavi_ogd", paper_settings, MahdaviOGD.title, "paper", read(168, 525)),
+        LearnerSpec("mirror_prox", {}, MirrorProx.title, "paper", read(188, 8)),
         *(
-            LearnerSpec("mahdavi_ogd", {"multipliers": which, "delta": "twice"}, f"Convex OGD, {words}", "fair")
+            LearnerSpec("mahdavi_ogd", {"multipliers": which, "delta": "twice"}, f"{MahdaviOGD.title}, {words}", "fair")
             for which, words in (("each", "a multiplier each"), ("one", "one multiplier"))
         ),
     )
@@ -124,12 +125,12 @@ def _dsm(options: Options) -> ExperimentSpec:
 
 READ_OFF: Mapping[str, Mapping[str, Mapping[str, float]]] = {
     "ijcnn1": {
-        "Convex A-OGD": {"regret": 1850, LOGGED: -128},
-        "Convex OGD": {"regret": 4300, LOGGED: -187},
+        AOGD.title: {"regret": 1850, LOGGED: -128},
+        MahdaviOGD.title: {"regret": 4300, LOGGED: -187},
     },
     "covtype": {
-        "Convex A-OGD": {"regret": 2800, LOGGED: -53.5},
-        "Convex OGD": {"regret": 11_000, LOGGED: -98},
+        AOGD.title: {"regret": 2800, LOGGED: -53.5},
+        MahdaviOGD.title: {"regret": 11_000, LOGGED: -98},
     },
 }
 """Figures 3 and 4 at the last round, read off by eye. Figure 4 is consistent with a sum of g over logged rounds."""
@@ -139,15 +140,15 @@ def _budgeted(name: str, options: Options) -> ExperimentSpec:
     has_paper_settings = options.rounds is None and options.beta == BETA and options.rho is None
     read = READ_OFF.get(name, {}) if has_paper_settings else {}
     learners = (
-        LearnerSpec("aogd", {"beta": options.beta}, "Convex A-OGD", "paper", read.get("Convex A-OGD", {})),
+        LearnerSpec("aogd", {"beta": options.beta}, AOGD.title, "paper", read.get(AOGD.title, {})),
         LearnerSpec(
             "mahdavi_ogd",
             {"delta": "twice", "constraint_bound": "paper"},
-            "Convex OGD",
+            MahdaviOGD.title,
             "paper",
-            read.get("Convex OGD", {}),
+            read.get(MahdaviOGD.title, {}),
         ),
-        LearnerSpec("mahdavi_ogd", {"delta": "twice"}, "Convex OGD, exact D", "fair"),
+        LearnerSpec("mahdavi_ogd", {"delta": "twice"}, f"{MahdaviOGD.title}, exact D", "fair"),
         LearnerSpec("aftrl", {"beta": options.beta}, "A-FTRL", "own"),
     )
     data = "a sample of covtype" if name == "sample" else name

@@ -9,6 +9,7 @@ from typing import Literal
 from longterm.lab.experiments.paper_experiments import OF_THE_PAPER, WITH_A_BUDGET
 from longterm.lab.experiments.remarks import LABELS, is_near_figure
 from longterm.lab.experiments.result import LOGGED, Curve, Remark, Result
+from longterm.learners import AOGD, MahdaviOGD, MirrorProx
 
 NOISE_FLOOR_SHARE = 0.15
 """The noise floor explains mirror prox's regret if the two differ by at most this share."""
@@ -46,18 +47,21 @@ def _on_panels(name: str) -> Iterator[Remark]:
 def _on_doubly_stochastic(result: Result) -> Iterator[Remark]:
     """Yield remarks on Figures 1 and 2."""
     curves, p = {curve.name: curve for curve in result.curves}, int(result.problem["size"])
-    drawn, fair = curves.get("Convex OGD"), [one for name, one in curves.items() if name.startswith("Convex OGD, ")]
+    drawn, fair = (
+        curves.get(MahdaviOGD.title),
+        [one for name, one in curves.items() if name.startswith(f"{MahdaviOGD.title}, ")],
+    )
     if drawn is not None and fair:
         better = all(c.mean("regret")[-1] < drawn.mean("regret")[-1] for c in fair)
         numbers = "; ".join(f"{c.name}: regret {_last(c, 'regret')}, Σ g {_last(c, 'signed_violation')}" for c in fair)
         yield Remark(
             "note",
-            f"The paper's Convex OGD mixes two forms: one multiplier for the maximum, but m = {p * p + 4 * p} in its "
+            f"The paper's OGD mixes two forms: one multiplier for the maximum, but m = {p * p + 4 * p} in its "
             "steps, which makes them several times too small. With its authors' settings and the true D it is "
             f"{'better' if better else 'no better'}: {numbers}.",
         )
-    if "Convex mirror prox" in curves:
-        T, regret = int(result.rounds[-1]), curves["Convex mirror prox"].mean("regret")[-1]
+    if MirrorProx.title in curves:
+        T, regret = int(result.rounds[-1]), curves[MirrorProx.title].mean("regret")[-1]
         eta = T ** (-1 / 3)
         floor = eta / (2 - eta) * (p - 1) / 2 * T
         explained = abs(floor - regret) <= NOISE_FLOOR_SHARE * regret
@@ -77,21 +81,21 @@ def _on_doubly_stochastic(result: Result) -> Iterator[Remark]:
 def _on_budgets(result: Result) -> Iterator[Remark]:
     """Yield remarks on Figures 3 and 4."""
     curves = {curve.name: curve for curve in result.curves}
-    ours, theirs = curves.get("Convex A-OGD"), curves.get("Convex OGD")
+    ours, theirs = curves.get(AOGD.title), curves.get(MahdaviOGD.title)
     facts = result.problem
     if ours is not None and theirs is not None:
         below = bool(ours.mean("regret")[-1] < theirs.mean("regret")[-1])
         yield Remark(
             _verdict(below),
-            f"Regret: A-OGD {_last(ours, 'regret')}, Convex OGD {_last(theirs, 'regret')}. "
+            f"Regret: A-OGD {_last(ours, 'regret')}, OGD {_last(theirs, 'regret')}. "
             f"A-OGD is {'below, as in Figure 3' if below else 'not below, unlike in Figure 3'}.",
         )
         a, b = ours.mean("signed_violation")[-1], theirs.mean("signed_violation")[-1]
         as_drawn = bool(b < a < 0)
         yield Remark(
             _verdict(as_drawn),
-            f"Signed violation: A-OGD {_last(ours, 'signed_violation')}, Convex OGD "
-            f"{_last(theirs, 'signed_violation')}. In Figure 4 both are negative and Convex OGD is lower; here this is "
+            f"Signed violation: A-OGD {_last(ours, 'signed_violation')}, OGD "
+            f"{_last(theirs, 'signed_violation')}. In Figure 4 both are negative and OGD is lower; here this is "
             f"{'so too' if as_drawn else 'not so'}. The hard violations, in which slack does not offset violation, are "
             f"{_last(ours, 'hard_violation')} and {_last(theirs, 'hard_violation')}.",
         )
@@ -99,7 +103,7 @@ def _on_budgets(result: Result) -> Iterator[Remark]:
             yield Remark(
                 "note",
                 "Figure 4 is consistent with a sum of g over logged rounds only, t = 8, 16, 32, …, T. That sum is "
-                f"{_last(ours, LOGGED)} for A-OGD and {_last(theirs, LOGGED)} for Convex OGD; the sums over all rounds "
+                f"{_last(ours, LOGGED)} for A-OGD and {_last(theirs, LOGGED)} for OGD; the sums over all rounds "
                 f"are {_last(ours, 'signed_violation')} and {_last(theirs, 'signed_violation')}. Both are drawn.",
             )
     spent = bool(facts["comparator_on_the_boundary"])
@@ -109,12 +113,12 @@ def _on_budgets(result: Result) -> Iterator[Remark]:
         f"(unused: {facts['comparator_unused_budget']:.2g} of it), with {facts['offline_nonzeros']} of "
         f"{facts['dimension']} non-zero coordinates.",
     )
-    exact = curves.get("Convex OGD, exact D")
+    exact = curves.get(f"{MahdaviOGD.title}, exact D")
     if theirs is not None and exact is not None:
         D = facts["constants"]["constraint_bound"]
         yield Remark(
             "note",
-            f"The paper's D = √d R + R²/2 is larger than the true {D:.4g} and makes Convex OGD's steps too small. "
+            f"The paper's D = √d R + R²/2 is larger than the true {D:.4g} and makes OGD's steps too small. "
             f"With the true D its regret is {_last(exact, 'regret')} instead of {_last(theirs, 'regret')}.",
         )
     if result.name in OF_THE_PAPER:

@@ -219,15 +219,15 @@ def slug(name: str) -> str:
     Examples
     --------
     >>> from longterm.lab.experiments.spec import slug
-    >>> slug("Convex OGD, a multiplier each")
-    'convex-ogd-a-multiplier-each'
+    >>> slug("OGD (Mahdavi et al. 2012), a multiplier each")
+    'ogd-mahdavi-et-al-2012-a-multiplier-each'
     >>> slug("w = -1"), slug("w = 1e+05"), slug("Été")
     ('w-minus1', 'w-1e05', 'été')
     """
     plain = unicodedata.normalize("NFC", name.lower())
     plain = plain.replace("β", "beta").replace("ρ", "rho").replace("θ", "theta")
     plain = re.sub(r"(?<![\w.])-(?=[\d.])", "minus", plain).replace("e+", "e")  # different values keep different names
-    return re.sub(r"[^\w.]+|_+", "-", plain).strip("-.")
+    return re.sub(r"(?:[^\w.]|_|\.(?!\d))+", "-", plain).strip("-.")
 
 
 def validate_sequences(count: Any, argument: str = "sequences") -> int:

@@ -96,7 +96,7 @@ class HintedCuts(Learner[HintedCutsState]):
 
     needs: ClassVar[frozenset[Need]] = frozenset()
     name: ClassVar[str] = "hinted_cuts"
-    title: ClassVar[str] = "Hedged cuts with hints"
+    title: ClassVar[str] = "Hinted cuts"
     promises: ClassVar[Mapping[str, str]] = {REGRET: "O(√T), whatever the hints"}
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ()
 

@@ -70,7 +70,7 @@ class QuadraticPenaltyOGD(DualLearner[PointState]):
     duals: Duals
     made_for: Constants | None = None
 
-    name = "quadratic_penalty"
+    name = "quadratic_penalty_ogd"
     title = "Quadratic penalty"
     promises = {
         REGRET: "O(T^max(β, 1−β)), O(log T)",

@@ -1,4 +1,4 @@
-"""Convex OGD with long-term constraints (Mahdavi, Jin, Yang, JMLR 13, 2012, Algorithm 1): A-OGD with constant steps.
+"""OGD with long-term constraints (Mahdavi, Jin, Yang, JMLR 13, 2012, Algorithm 1): A-OGD with constant steps.
 
     x_{t+1} = Π_B( x_t − η ( ∇f_t(x_t) + Σ_j λ_{t,j} ∇g_j(x_t) ) )         x_1 = centre of B
     λ_{t+1} = [ λ_t + η ( g(x_t) − ηδ λ_t ) ]₊                             λ_1 = 0 in R^m
@@ -108,7 +108,7 @@ class MahdaviOGD(AOGD):
     schedule: ConstantSchedule
 
     name = "mahdavi_ogd"
-    title = "Convex OGD"
+    title = "OGD (Mahdavi et al. 2012)"
     promises = {REGRET: "O(T^1/2)", SIGNED: "O(T^3/4)", LONG_TERM: "O(T^3/4)"}
     variants = ({}, {"multipliers": "each"})
     drifting = ()

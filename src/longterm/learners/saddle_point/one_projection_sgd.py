@@ -90,7 +90,7 @@ class OneProjectionSGD(ScheduledLearner[OneProjectionSGDState]):
     slope: float | None = None
 
     name = "one_projection_sgd"
-    title = "SGD with one projection"
+    title = "One-projection SGD"
     promises = {REGRET: "O(T^1/2)", SIGNED: "O(T^3/4)"}
     needs = frozenset({Need.FIXED_CONSTRAINT, Need.HORIZON, Need.PROJECTION})
 

@@ -1,4 +1,4 @@
-"""Convex OGD without violation (Mahdavi, Jin, Yang 2012, Theorem 8, corrected): one multiplier, on g + γ.
+"""OGD without violation (Mahdavi, Jin, Yang 2012, Theorem 8, corrected): one multiplier, on g + γ.
 
     a = r √(2G² + 3 (D² + b²)),   η = r²/(a √T),   δ = 4G²,   b = 2 √( F (δ r²/a + a/r²) ),   γ = b T^{−1/4}
 
@@ -67,8 +67,8 @@ class NoViolationMahdaviOGD(Tightened):
     learner: MahdaviOGD
     margin: ConstantMargin
 
-    name = "no_violation_ogd"
-    title = "No-violation Convex OGD"
+    name = "no_violation_mahdavi_ogd"
+    title = "No-violation OGD (Mahdavi et al. 2012)"
     promises = {REGRET: "O(T^3/4)", SIGNED: "≤ 0 at T"}
     needs = Tightened.needs | {Need.HORIZON}
 
