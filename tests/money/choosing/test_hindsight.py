@@ -164,7 +164,7 @@ def test_a_log_weighs_another_policy():
     worth = off_policy(run.actions, run.probabilities, run.rewards, other)
     assert abs(worth.value - truth) <= 4 * worth.deviation + 1e-3
     assert worth.deviation < 0.1
-    with pytest.raises(InputError, match="plays nothing"):
+    with pytest.raises(InputError, match="never chooses an action that the log chose"):
         off_policy([0, 0], [1.0, 1.0], [1.0, 1.0], [[0.0, 1.0]] * 2)
 
 

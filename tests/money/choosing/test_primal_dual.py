@@ -163,7 +163,7 @@ def test_linear_ucb_stays_below_its_bound():
         earned += reward
         chooser.settle(choice, reward=reward)
     assert best - earned <= rule.bound().regret
-    with pytest.raises(InputError, match="below the theorem's"):
+    with pytest.raises(InputError, match="smaller than the theorem's"):
         PrimalDual(primal, HedgeDual(), budget, horizon).bound()
 
 
@@ -196,7 +196,7 @@ def test_caps_and_floors_together_on_average(dual, horizon):
     over = np.array([1, -1]) * (chooser.spent - np.array([0.5, 0.25]) * horizon) / rule.setting.unit
     assert over.max() <= bound.violation
     assert chooser.spent[1] > 0.2 * horizon  # left alone, action 2 would never be played
-    with pytest.raises(InputError, match="'any' has a theorem only"):
+    with pytest.raises(InputError, match="'any', for which the theorem needs"):
         rule.bound("any")
 
 
