@@ -300,7 +300,7 @@ def test_a_mistaken_payment_is_corrected_once(tmp_path, stored):
         live.skip(lost)
         for _ in range(2):
             live.correct(bid, 0.2, correction="c")
-        with pytest.raises(InputError, match="another one"):
+        with pytest.raises(InputError, match="different correction"):
             live.correct(lost, 0.2, correction="c")
         live.correct(lost, 0.3)
         assert live.spent == pytest.approx(0.5)
