@@ -213,7 +213,7 @@ class LiveIntervals(Stored[_IntervalsCopy], ReprMixin):
         names = groups if isinstance(groups, str) else tuple(groups)
         change = self._replica.transact(self._opening, prediction, names, require_key(key))
         interval = change.round.content
-        token = Token(change.number, None, change.round.epoch)
+        token = Token(change.number, epoch=change.round.epoch)
         return LiveInterval(interval.lower, interval.upper, interval.prediction, token)
 
     def _opening(

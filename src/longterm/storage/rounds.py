@@ -431,7 +431,7 @@ class RoundsCopy(ABC, Generic[S, T]):
 
     def tokens(self) -> tuple[Token, ...]:
         """Return the tokens of the open rounds, oldest first."""
-        return tuple(Token(number, None, found.epoch) for number, found in self.open.items())
+        return tuple(Token(number, epoch=found.epoch) for number, found in self.open.items())
 
     # --- storage ---------------------------------------------------------------------------------------------
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-from longterm._base.arrays import Array
+from numpy.typing import NDArray
+
 from longterm.errors import InputError, UnknownTokenError
 from longterm.storage.replica import EPOCH_BITS
 
@@ -43,7 +44,7 @@ class Token(NamedTuple):
     """
 
     number: int
-    x: Array = None
+    x: NDArray[Any] = None  # type: ignore[assignment]  # that of `ask` has one, and only it is read
     epoch: int = 0
 
     @classmethod
@@ -52,7 +53,7 @@ class Token(NamedTuple):
         match = _TEXT.fullmatch(text) if isinstance(text, str) else None
         if match is None:
             raise UnknownTokenError(0, f"{text!r:.60} is not the text of a token", REMEDY)
-        return cls(int(match[2]), None, int(match[1], 16))
+        return cls(int(match[2]), epoch=int(match[1], 16))
 
     @staticmethod
     def is_text(text: str) -> bool:

@@ -49,7 +49,7 @@ class Choice:
 
     def __str__(self) -> str:
         """Return a short text that JSON can hold; `settle` and `skip` accept it."""
-        return str(Token(self.number, None, self.epoch))
+        return str(Token(self.number, epoch=self.epoch))
 
 
 def require_numbers(name: str, value: ArrayLike, round: int | None) -> FloatArray:

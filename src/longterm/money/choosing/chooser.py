@@ -429,7 +429,7 @@ class Chooser(Stored[ChooserCopy]):
         change = copy.correct(number, epoch, record, paid, correction, now)
         if known is None:
             if self._spending is not None:
-                key = str(Token(number, None, epoch))
+                key = str(Token(number, epoch=epoch))
                 self._spending.correct(key, float(paid[copy.cap]), correction)
             return change
         content: Any = known.round.content
@@ -673,7 +673,7 @@ class Chooser(Stored[ChooserCopy]):
 
 def _text(opened: OpenChoice) -> str:
     """Return the text of a choice, which names its hold in a ledger."""
-    return str(Token(opened.round, None, opened.epoch))
+    return str(Token(opened.round, epoch=opened.epoch))
 
 
 def _require_one_cap(rule: PrimalDual) -> None:

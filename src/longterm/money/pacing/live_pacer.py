@@ -328,7 +328,7 @@ class LivePacer(Stored[PacerCopy]):
         """
         change = self._replica.transact(self._bidding, value, require_key(key))
         amount, worth = change.round.content
-        return LiveBid(amount, worth, Token(change.number, None, change.round.epoch))
+        return LiveBid(amount, worth, Token(change.number, epoch=change.round.epoch))
 
     def _bidding(
         self, value: float, key: str | None
@@ -347,7 +347,7 @@ class LivePacer(Stored[PacerCopy]):
             amount = max(min(amount, *self._spending.room(amount)), 0.0)
         change = copy.opening(copy.state, (amount, worth), replica.epoch, key, expired, now=now)
         if self._spending is not None:
-            self._spending.hold(str(Token(change.number, None, replica.epoch)), amount, amount)
+            self._spending.hold(str(Token(change.number, epoch=replica.epoch)), amount, amount)
         return change
 
     def _expiring(self, now: float) -> RoundChange[Any, tuple[float, float]]:
@@ -451,7 +451,7 @@ class LivePacer(Stored[PacerCopy]):
             return known
         before = float(np.frombuffer(record, "<f8")[-1])
         if self._spending is not None:
-            self._spending.correct(str(Token(number, None, epoch)), paid, correction)
+            self._spending.correct(str(Token(number, epoch=epoch)), paid, correction)
         state = copy.state._replace(rule=self.pacer.correct(copy.state.rule, paid - before))
         return copy.changing(state, number, OpenRound(content, epoch, now), CORRECTED, correction)
 
@@ -468,7 +468,7 @@ class LivePacer(Stored[PacerCopy]):
     def _pay(self, number: int, epoch: int, paid: float) -> None:
         """Settle a bid in the account."""
         if self._spending is not None:
-            self._spending.settle(str(Token(number, None, epoch)), paid)
+            self._spending.settle(str(Token(number, epoch=epoch)), paid)
 
     def change(
         self,
