@@ -480,7 +480,7 @@ def learners_without_violation(problem: Problem) -> dict[str, Learner[Any]]:
         ),
     }
     if problem.constraint.as_affine() is not None:
-        made["no violation, mirror prox"] = NoViolationMirrorProx.for_problem(problem, horizon=1000)
+        made["no violation, mirror prox"] = NoViolationMirrorProx.for_problem(problem, horizon=10_000)
     return made
 
 
