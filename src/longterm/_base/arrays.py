@@ -83,19 +83,6 @@ def norm(x: Array) -> Array:
     return (np if type(x) is np.ndarray else namespace(x)).sqrt(square(x))
 
 
-def clamp_min(values: Array, least: Any) -> Array:
-    """Return max(values, least). NaN stays NaN."""
-    if isinstance(values, np.generic):
-        number: Any = values
-        return type(values)(least) if number < least else values
-    return namespace(values).maximum(values, least)
-
-
-def clamp_max(values: Array, most: Any) -> Array:
-    """Return min(values, most). NaN stays NaN."""
-    return -clamp_min(-values, -most)
-
-
 def as_float(t: Array, x: Array) -> Array:
     """Return an integer array of rounds in the dtype of x."""
     if isinstance(t, np.generic) and type(x) is np.ndarray:
@@ -206,11 +193,6 @@ def sum_last(values: Array) -> Array:
 def _is_short_row(values: Array) -> bool:
     """Return True for a single short NumPy row."""
     return type(values) is np.ndarray and values.ndim == 1 and 0 < values.size <= SHORT_ROW
-
-
-def clamp_to_divisor(positive: Array) -> Array:
-    """Clamp non-negative values from below so that they can be divided by."""
-    return clamp_min(positive, least_divisor(positive))
 
 
 def least_divisor(x: Array) -> float:

@@ -1,13 +1,15 @@
-"""Minimum, maximum and choice, for single numbers and for arrays of any library.
+"""Minimum, maximum, clamping and choice, for single numbers and for arrays of any library.
 
 Python compares single numbers ten times faster than an array library compares arrays of one number.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from longterm._base.arrays import Array, namespace
+from longterm._base.arrays import Array, least_divisor, namespace
 
 
 def minimum(a: Array, b: Array) -> Array:
@@ -22,6 +24,24 @@ def maximum(a: Array, b: Array) -> Array:
     if isinstance(a, float) and isinstance(b, float):
         return a if a >= b else b
     return _namespace_of(a, b).maximum(a, b)
+
+
+def clamp_min(values: Array, least: Any) -> Array:
+    """Return max(values, least). NaN stays NaN."""
+    if isinstance(values, np.generic):
+        number: Any = values
+        return type(values)(least) if number < least else values
+    return namespace(values).maximum(values, least)
+
+
+def clamp_max(values: Array, most: Any) -> Array:
+    """Return min(values, most). NaN stays NaN."""
+    return -clamp_min(-values, -most)
+
+
+def clamp_to_divisor(positive: Array) -> Array:
+    """Clamp non-negative values from below so that they can be divided by."""
+    return clamp_min(positive, least_divisor(positive))
 
 
 def where(condition: Array, a: Array, b: Array) -> Array:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from longterm._base import validate
-from longterm._base.arrays import Array, clamp_min, namespace
+from longterm._base.arrays import Array, namespace
 from longterm._base.display import ReprMixin
-from longterm._base.selection import where
+from longterm._base.selection import clamp_min, where
 
 
 def count_active(groups: Array) -> Array:

@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from longterm._base import validate
-from longterm._base.arrays import Array, clamp_max, clamp_min, expand_last, namespace
+from longterm._base.arrays import Array, expand_last, namespace
 from longterm._base.display import ReprMixin
-from longterm._base.selection import where
+from longterm._base.selection import clamp_max, clamp_min, where
 from longterm.calibration.bases import count_active
 
 LARGEST_EXPONENT = 700.0

@@ -18,6 +18,7 @@ from longterm.calibration.intervals import Interval, Intervals
 from longterm.errors import InputError
 from longterm.storage.clock import DAY, SYSTEM, Clock
 from longterm.storage.database import Database, Durability, RoundRow
+from longterm.storage.packing import require
 from longterm.storage.replica import Metrics, Replica, Stored
 from longterm.storage.rounds import DONE, SKIPPED, NoChange, OpenRound, RoundChange, RoundsCopy, Window
 from longterm.storage.tokens import REMEDY, Token, require_key
@@ -62,7 +63,7 @@ class _IntervalsCopy(RoundsCopy[Intervals, Interval]):
 
     def decode_state(self, data: bytes, asked: int) -> Intervals:
         names, values = json.loads(data)
-        _require(isinstance(names, list) and len(set(names)) == len(names), "the names of the groups do not fit")
+        require(isinstance(names, list) and len(set(names)) == len(names), "the names of the groups do not fit")
         found = Intervals(self.state.confidence_level, groups=names, symmetric=self.state.symmetric)
         found.state = _filled(found.state, values)
         return found
@@ -73,12 +74,12 @@ class _IntervalsCopy(RoundsCopy[Intervals, Interval]):
 
     def decode_round(self, row: RoundRow) -> Interval:
         lower, upper, center, groups, asked = json.loads(row.content)
-        _require(all(isinstance(limit, float) for limit in (lower, upper, center)), "the limits are not numbers")
+        require(all(isinstance(limit, float) for limit in (lower, upper, center)), "the limits are not numbers")
         return Interval(lower, upper, center, tuple(groups), row.number, Asked(*map(np.asarray, asked)))
 
     def require_rounds(self, state: Intervals, rounds: dict[int, OpenRound[Interval]], asked: int) -> None:
         for found in rounds.values():
-            _require(found.content.asked.groups.shape[-1] <= state.rule.groups, "a round has too many groups")
+            require(found.content.asked.groups.shape[-1] <= state.rule.groups, "a round has too many groups")
 
     def restore(self, database: Database, name: str, version: int, asked: int, state: bytes) -> None:
         super().restore(database, name, version, asked, state)
@@ -319,10 +320,5 @@ def _filled(template: Any, values: Any) -> Any:
     if isinstance(template, tuple):
         return type(template)(*(_filled(part, value) for part, value in zip(template, values, strict=True)))
     array = np.asarray(values, dtype=np.float64).reshape(np.shape(values) if np.size(values) else template.shape)
-    _require(array.shape == template.shape and not np.isnan(array).any(), "an array of the state does not fit")
+    require(array.shape == template.shape and not np.isnan(array).any(), "an array of the state does not fit")
     return array
-
-
-def _require(holds: bool, otherwise: str) -> None:
-    if not holds:
-        raise ValueError(otherwise)

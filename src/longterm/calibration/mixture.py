@@ -8,19 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from longterm._base.arrays import (
-    Array,
-    clamp_max,
-    clamp_min,
-    clamp_to_divisor,
-    expand_last,
-    like,
-    min_last,
-    namespace,
-    sum_last,
-)
+from longterm._base.arrays import Array, expand_last, like, min_last, namespace, sum_last
 from longterm._base.display import ReprMixin
-from longterm._base.selection import is_true_everywhere, where
+from longterm._base.selection import clamp_max, clamp_min, clamp_to_divisor, is_true_everywhere, where
 from longterm.calibration.bases import Asked, count_active, pinball
 
 N = 8

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from longterm._base import validate
-from longterm._base.arrays import Array, clamp_max, clamp_min, expand_last, least_divisor, namespace
+from longterm._base.arrays import Array, expand_last, least_divisor, namespace
 from longterm._base.display import ReprMixin
-from longterm._base.selection import is_true_everywhere, where
+from longterm._base.selection import clamp_max, clamp_min, is_true_everywhere, where
 from longterm.calibration.bases import Asked, QuantileTracker, count_active, pinball
 from longterm.calibration.certificates import Bound, Evidence, group_bound, nested_bound, position_bound, tracker_bound
 from longterm.calibration.corrections import LARGEST_LOG_WEALTH, Correction, LinearAndBets, MissCounts, Saturating, Sinh

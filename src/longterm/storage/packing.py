@@ -33,7 +33,13 @@ _IS_LITTLE_ENDIAN = sys.byteorder == "little"
 
 
 class MalformedError(ValueError):
-    """Bytes that `pack` did not make."""
+    """Stored contents that this library did not write."""
+
+
+def require(holds: bool, otherwise: str) -> None:
+    """Raise a MalformedError with these words unless the condition on stored contents holds."""
+    if not holds:
+        raise MalformedError(otherwise)
 
 
 def pack(metadata: Mapping[str, Any], arrays: Mapping[str, Array]) -> bytes:

@@ -22,7 +22,6 @@ from longterm._base.arrays import (
     any_true,
     as_column,
     as_float,
-    clamp_to_divisor,
     dot,
     dots,
     least_divisor,
@@ -30,6 +29,7 @@ from longterm._base.arrays import (
     repeat_while,
     where_rows,
 )
+from longterm._base.selection import clamp_to_divisor
 from longterm.problems.constraints import Constraint
 from longterm.problems.sets import Set
 

@@ -37,17 +37,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm._base import validate
-from longterm._base.arrays import (
-    Array,
-    FloatArray,
-    as_column,
-    as_float,
-    clamp_to_divisor,
-    dots,
-    like,
-    namespace,
-    to_numpy,
-)
+from longterm._base.arrays import Array, FloatArray, as_column, as_float, dots, like, namespace, to_numpy
+from longterm._base.selection import clamp_to_divisor
 from longterm._base.validate import Hyper
 from longterm.errors import InputError
 from longterm.learners.cuts import hedged_cuts_bounds as bounds

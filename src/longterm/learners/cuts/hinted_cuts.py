@@ -23,7 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm._base import validate
-from longterm._base.arrays import Array, FloatArray, as_column, clamp_to_divisor, dot, like, namespace, norm, to_numpy
+from longterm._base.arrays import Array, FloatArray, as_column, dot, like, namespace, norm, to_numpy
+from longterm._base.selection import clamp_to_divisor
 from longterm.errors import InputError
 from longterm.learners.cuts.hedged_cuts import HedgedCuts
 from longterm.learners.cuts.meta import AdaHedge

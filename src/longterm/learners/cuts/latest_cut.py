@@ -27,7 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm._base import validate
-from longterm._base.arrays import Array, FloatArray, as_column, clamp_to_divisor, dot, like, namespace
+from longterm._base.arrays import Array, FloatArray, as_column, dot, like, namespace
+from longterm._base.selection import clamp_to_divisor
 from longterm._base.validate import Hyper
 from longterm.errors import InputError
 from longterm.learners.interface.feedback import Feedback

@@ -18,8 +18,6 @@ from longterm._base.arrays import (
     Array,
     FloatArray,
     as_column,
-    clamp_min,
-    clamp_to_divisor,
     expand_last,
     max_abs,
     min_last,
@@ -28,6 +26,7 @@ from longterm._base.arrays import (
     sum_last,
     where_rows,
 )
+from longterm._base.selection import clamp_min, clamp_to_divisor
 
 MetaName = Literal["adahedge", "adapt-ml-prod"]
 """The names of the rules."""

@@ -19,7 +19,6 @@ from longterm._base.arrays import (
     all_below_if_concrete,
     as_column,
     as_float,
-    clamp_to_divisor,
     dot,
     first_true,
     least_divisor,
@@ -27,6 +26,7 @@ from longterm._base.arrays import (
     namespace,
     where_rows,
 )
+from longterm._base.selection import clamp_to_divisor
 from longterm._base.validate import Hyper
 from longterm.learners.cuts.cuts import (
     Cut,

@@ -27,8 +27,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from longterm._base import validate
-from longterm._base.arrays import Array, as_column, clamp_min, clamp_to_divisor, dot, namespace, norm
+from longterm._base.arrays import Array, as_column, dot, namespace, norm
 from longterm._base.messages import kind_of
+from longterm._base.selection import clamp_min, clamp_to_divisor
 from longterm.errors import InputError
 from longterm.learners.interface.feedback import Feedback
 from longterm.learners.interface.learner import Learner

@@ -24,7 +24,8 @@ from typing import ClassVar
 import numpy as np
 
 from longterm._base import validate
-from longterm._base.arrays import Array, clamp_min, namespace, scale_rows
+from longterm._base.arrays import Array, namespace, scale_rows
+from longterm._base.selection import clamp_min
 from longterm._base.validate import Hyper
 from longterm.learners.interface.facts import Variants
 from longterm.learners.interface.feedback import Feedback

@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 
-from longterm._base.arrays import Array, FloatArray, as_column, clamp_to_divisor, dot, min_keepdims, namespace
+from longterm._base.arrays import Array, FloatArray, as_column, dot, min_keepdims, namespace
+from longterm._base.selection import clamp_to_divisor
 from longterm.learners.tracking.tracker import Tracker, copies, mixture
 
 

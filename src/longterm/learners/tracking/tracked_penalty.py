@@ -25,7 +25,8 @@ from typing import Literal, get_args
 import numpy as np
 
 from longterm._base import validate
-from longterm._base.arrays import Array, FloatArray, as_column, clamp_to_divisor, namespace, norm
+from longterm._base.arrays import Array, FloatArray, as_column, namespace, norm
+from longterm._base.selection import clamp_to_divisor
 from longterm.errors import InputError
 from longterm.learners.interface.feedback import Feedback
 from longterm.learners.interface.horizons import require_within_horizon

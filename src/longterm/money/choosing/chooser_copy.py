@@ -28,6 +28,7 @@ from longterm.storage.packing import (
     StatePacker,
     pack,
     raw_bytes,
+    require,
     require_sound,
     restored_state,
     state_arrays,
@@ -334,18 +335,18 @@ class ChooserCopy(RoundsCopy[ChooserState, OpenChoice]):
     def decode_state(self, data: bytes, asked: int) -> ChooserState:
         _, arrays = unpack_checked(data)
         counts = ChoiceCounts(*(int(count) for count in arrays["counts"]))
-        _require(min(counts) >= 0 and max(counts) <= LARGEST_COUNT, "a count is absurd")
+        require(min(counts) >= 0 and max(counts) <= LARGEST_COUNT, "a count is absurd")
         actions = counts.actions
         if actions != self._rule.actions:
-            _require(self._rule.is_extendable and 1 <= actions <= MOST_ACTIONS, "the number of actions is absurd")
+            require(self._rule.is_extendable and 1 <= actions <= MOST_ACTIONS, "the number of actions is absurd")
             self._use(self._rule.with_actions(actions))
         template = _small(self.state._replace(rule=self._start))
         small: SmallState = restored_state(template, arrays)
         require_sound(template, small._replace(generator=template.generator % np.uint64(2)))
-        _require(0 <= counts.lessons - counts.base < LESSONS_KEPT, "too many lessons are not learned")
-        _require(0 <= counts.removed < 1 << actions, "an action that does not exist was removed")
-        _require(counts.refused <= asked, "more requests were refused than made")
-        _require(small.round == asked + 1, "the number of requests is not that of the rounds")
+        require(0 <= counts.lessons - counts.base < LESSONS_KEPT, "too many lessons are not learned")
+        require(0 <= counts.removed < 1 << actions, "an action that does not exist was removed")
+        require(counts.refused <= asked, "more requests were refused than made")
+        require(small.round == asked + 1, "the number of requests is not that of the rounds")
         self._drawn = None
         _decode_generator(self._rng, small.generator)
         with np.errstate(all="ignore"):
@@ -368,22 +369,22 @@ class ChooserCopy(RoundsCopy[ChooserState, OpenChoice]):
         elif counts.base:
             (content,) = self.database.parts(self.name, -1, 0)
             metadata, arrays = unpack(content)
-            _require(metadata["lessons"] == counts.base, "the beliefs are of another version")
+            require(metadata["lessons"] == counts.base, "the beliefs are of another version")
             start = Beliefs(self._start.primal)
             beliefs = restored_state(start, arrays)
             require_sound(start, beliefs)
             primal, names, learned = beliefs.primal, tuple(metadata["names"]), counts.base
             sound = len(names) <= counts.actions and all(isinstance(name, str) for name in names)
-            _require(sound, "the names are not those of actions")
+            require(sound, "the names are not those of actions")
         contents = self.database.parts(self.name, learned, counts.lessons)
         lessons = [decode_choice(self._rule, content) for content in contents]
-        _require(len(lessons) == counts.lessons - learned, "a lesson is missing")
-        _require(all(lesson.outcomes is not None for lesson in lessons), "a lesson has no outcomes")
+        require(len(lessons) == counts.lessons - learned, "a lesson is missing")
+        require(all(lesson.outcomes is not None for lesson in lessons), "a lesson has no outcomes")
         return primal, names, lessons
 
     def decode_round(self, row: RoundRow) -> OpenChoice:
         choice = decode_choice(self._rule, row.content, refused=row.status == REFUSED)
-        _require((choice.round, choice.epoch) == (row.number, row.epoch), "a choice has another number")
+        require((choice.round, choice.epoch) == (row.number, row.epoch), "a choice has another number")
         return choice
 
     def require_rounds(self, state: ChooserState, rounds: dict[int, OpenRound[OpenChoice]], asked: int) -> None:
@@ -394,7 +395,7 @@ class ChooserCopy(RoundsCopy[ChooserState, OpenChoice]):
             expected = np.where(budgets.is_cap, rule.spent.value + np.sum(held, axis=0), 0.0)
             error = np.abs(rule.committed.value - expected)
             largest = np.maximum(np.abs(expected), budgets.limit(max(asked, 1)))
-        _require(bool((error <= ROUNDING * largest).all()), "the ledgers do not add up")
+        require(bool((error <= ROUNDING * largest).all()), "the ledgers do not add up")
 
 
 def costs_in(record: bytes, resources: int) -> tuple[FloatArray, FloatArray]:
@@ -431,15 +432,10 @@ def _encode_generator(rng: np.random.Generator) -> NDArray[np.uint64]:
 def _decode_generator(rng: np.random.Generator, parts: NDArray[np.uint64]) -> None:
     """Set the state of a PCG64 generator. Raise a ValueError if it cannot have one like this."""
     state_high, state_low, high, low, has_half, half = (int(part) for part in parts)
-    _require(has_half <= 1 and half < 2**32 and low % 2 == 1, "the random generator has no such state")
+    require(has_half <= 1 and half < 2**32 and low % 2 == 1, "the random generator has no such state")
     rng.bit_generator.state = {
         "bit_generator": "PCG64",
         "state": {"state": state_high * _WORD + state_low, "inc": high * _WORD + low},
         "has_uint32": has_half,
         "uinteger": half,
     }
-
-
-def _require(holds: bool, otherwise: str) -> None:
-    if not holds:
-        raise ValueError(otherwise)

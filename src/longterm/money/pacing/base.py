@@ -143,7 +143,7 @@ class Pacer(PerLearner, ABC, Generic[S]):
         >>> float(first), float(pacer.act(pacer.init(), 4.0, hold=first))  # the first may yet cost 8
         (8.0, 2.0)
         """
-        return self.bid(state, _require("value", value, state), _require("hold", hold, state))
+        return self.bid(state, _nonnegative("value", value, state), _nonnegative("hold", hold, state))
 
     def settle(self, state: S, outcome: Outcome) -> S:
         """Return the state after an auction, once its outcome has been checked. `state` itself never changes.
@@ -152,9 +152,9 @@ class Pacer(PerLearner, ABC, Generic[S]):
         exception has the new state as its attribute `state`, so that the payment is not lost.
         """
         paid, value, price, bid, won = outcome
-        paid = _require("paid", paid, state)
+        paid = _nonnegative("paid", paid, state)
         value, price, bid = (
-            None if number is None else _require(name, number, state)
+            None if number is None else _nonnegative(name, number, state)
             for name, number in (("value", value), ("price", price), ("bid", bid))
         )
         after = self.update(state, Outcome(paid, value, price, bid, won))
@@ -209,7 +209,7 @@ def has_won(outcome: Outcome, round: int) -> bool:
     return bool(outcome.bid >= outcome.price)
 
 
-def _require(name: str, number: Array, state: PacerState) -> Array:
+def _nonnegative(name: str, number: Array, state: PacerState) -> Array:
     """Return a number, or one for each pacer, that is finite and at least 0."""
     if isinstance(number, (int, float)) and 0 <= number < math.inf:
         return float(number)

@@ -22,6 +22,7 @@ from longterm.storage.packing import (
     LARGEST_COUNT,
     StatePacker,
     raw_bytes,
+    require,
     require_sound,
     restored_state,
     unpack_checked,
@@ -171,15 +172,15 @@ class LearnerCopy(RoundsCopy[Progress, Array]):
         sums = _checked(arrays, "sums", np.float64, (_SUMS, *self._x.shape[:-1]))
         counts = _checked(arrays, "counters", np.int64, (len(Counters._fields),)).tolist()
         counters = Counters(*counts)
-        _require(min(counts) >= 0 and max(counts) <= LARGEST_COUNT, "a count is absurd")
-        _require(counters.losses_told <= counters.told, "there are losses of more rounds than were told")
-        _require(counters.closed <= asked, "more rounds were closed than opened")
-        _require(counters.largest_delay <= asked, "a delay is longer than the run")
-        _require(bool(np.isfinite(sums[:3]).all()) and not np.isnan(sums).any(), "a sum is not a number")
+        require(min(counts) >= 0 and max(counts) <= LARGEST_COUNT, "a count is absurd")
+        require(counters.losses_told <= counters.told, "there are losses of more rounds than were told")
+        require(counters.closed <= asked, "more rounds were closed than opened")
+        require(counters.largest_delay <= asked, "a delay is longer than the run")
+        require(bool(np.isfinite(sums[:3]).all()) and not np.isnan(sums).any(), "a sum is not a number")
         state = restored_state(self._start, arrays)
         require_sound(self._start, state)
         played = int(np.max(np.asarray(state.round))) - 1
-        _require(played <= counters.told, "the state is of more rounds than were told")
+        require(played <= counters.told, "the state is of more rounds than were told")
         require_near(self._learner, self._learner.ask(state))
         loss, signed, hard, squared, largest = sums
         totals = Sums(loss, signed, hard, squared, largest, self.state.sums.per_constraint)
@@ -189,17 +190,17 @@ class LearnerCopy(RoundsCopy[Progress, Array]):
         return raw_bytes(content)
 
     def decode_round(self, row: RoundRow) -> Array:
-        _require(row.number >= 1 and 0 <= row.epoch < 2**63, "a round has an absurd number")
-        _require(len(row.content) == self._x.nbytes, "a decision has the wrong size")
+        require(row.number >= 1 and 0 <= row.epoch < 2**63, "a round has an absurd number")
+        require(len(row.content) == self._x.nbytes, "a decision has the wrong size")
         stored = np.frombuffer(row.content, dtype=self._x.dtype.newbyteorder("<"))
         x = stored.astype(self._x.dtype).reshape(self._x.shape)
-        _require(bool(np.isfinite(x).all()), "an open decision is not finite")
+        require(bool(np.isfinite(x).all()), "an open decision is not finite")
         require_near(self._learner, x)
         x.setflags(write=False)
         return x
 
     def require_rounds(self, state: Progress, rounds: dict[int, OpenRound[Array]], asked: int) -> None:
-        _require(len(rounds) + state.counters.closed == asked, "the rounds do not add up")
+        require(len(rounds) + state.counters.closed == asked, "the rounds do not add up")
 
     # --- views -----------------------------------------------------------------------------------------------
 
@@ -223,13 +224,8 @@ class LearnerCopy(RoundsCopy[Progress, Array]):
 
 def _checked(arrays: dict[str, Array], name: str, dtype: Any, shape: tuple[int, ...]) -> Array:
     found = arrays.get(name)
-    _require(isinstance(found, np.ndarray) and found.dtype == dtype and found.shape == shape, f"{name} does not fit")
+    require(isinstance(found, np.ndarray) and found.dtype == dtype and found.shape == shape, f"{name} does not fit")
     return found
-
-
-def _require(holds: bool, otherwise: str) -> None:
-    if not holds:
-        raise ValueError(otherwise)
 
 
 def _copied(value: Array) -> Array:

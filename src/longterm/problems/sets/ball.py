@@ -10,18 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from longterm._base import validate
-from longterm._base.arrays import (
-    SHORT_ROW,
-    Array,
-    FloatArray,
-    as_column,
-    clamp_min,
-    like,
-    namespace,
-    norm,
-    safe_norm,
-    scale_rows,
-)
+from longterm._base.arrays import SHORT_ROW, Array, FloatArray, as_column, like, namespace, norm, safe_norm, scale_rows
+from longterm._base.selection import clamp_min
 from longterm.problems.sets.base import Set
 
 SQUARE_MARGIN = 1e-5
