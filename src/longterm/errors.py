@@ -20,6 +20,7 @@ __all__ = [
     "NonFiniteError",
     "OutOfBudgetError",
     "OverspentWarning",
+    "RepeatedPositionError",
     "ScheduleError",
     "SkippedTokenError",
     "SnapshotError",
@@ -83,6 +84,10 @@ class StreamEndedError(InputError):
 
 class ScheduleError(InputError):
     """A schedule violates one of the conditions C1–C3."""
+
+
+class RepeatedPositionError(InputError):
+    """A message of a queue was applied before. It counts once."""
 
 
 class DataError(LongtermError):

@@ -72,10 +72,15 @@ def skips_the_version(monkeypatch):
     monkeypatch.setattr(schema, "UPDATE_OBJECT_UP_TO", schema.UPDATE_OBJECT_UP_TO.replace("version = ?", "TRUE OR ?"))
 
 
+def remembers_own_positions(monkeypatch):
+    """A replica does not see which messages another one has applied."""
+    monkeypatch.setattr(Replica, "last_position", lambda self, partition: self._positions.get(partition, -1))
+
+
 MUTANTS = (forgets_closed_rounds, tells_beside_asks, remembers_few_rounds, expires_in_order, expires_with_traffic)
 
 
-@pytest.mark.parametrize("mutant", [*MUTANTS, skips_the_version])
+@pytest.mark.parametrize("mutant", [*MUTANTS, skips_the_version, remembers_own_positions])
 def test_the_search_finds_faults(tmp_path, monkeypatch, mutant):
     monkeypatch.setattr(replica_model, "shortest", lambda plan, is_wrong: plan)
     mutant(monkeypatch)

@@ -22,7 +22,7 @@ from zoneinfo import ZoneInfo
 
 from clocks import ManualClock
 from longterm import Ledger
-from longterm.errors import InputError, LongtermError, OutOfBudgetError, TokenError
+from longterm.errors import InputError, LongtermError, OutOfBudgetError, RepeatedPositionError, TokenError
 from longterm.money import (
     EXP3IX,
     Budget,
@@ -113,6 +113,7 @@ class Model:
         self.accounts: dict[str, Account] = {}
         self.holds: dict[str, Hold] = {}
         self.archive: list[Hold] = []
+        self.position = -1
 
     def chain(self, name: str) -> Iterator[tuple[str, Account]]:
         at: str | None = name
@@ -176,6 +177,12 @@ class Model:
         if key not in self.holds:
             raise InputError("key", "model", "model")
         return self.holds[key]
+
+    def settle_message(self, now: Fraction, key: str, actual: int, number: int) -> None:
+        if number <= self.position:
+            raise RepeatedPositionError("position", "model", "model")
+        self.settle(now, key, actual)
+        self.position = number
 
     def settle(self, now: Fraction, key: str, actual: int, *, force: bool = False) -> None:
         hold = self.find(key)
@@ -369,9 +376,9 @@ class Search:
 
     def step(self) -> None:
         kinds = (
-            *[self.hold] * 6, *[self.settle] * 5, self.release, self.report, self.correct, self.correct,
-            self.lease, self.spend, self.spend, self.end_lease, self.move, self.move, self.change, self.reopen,
-            self.act, self.act, self.settle_choice, self.settle_choice,
+            *[self.hold] * 6, *[self.settle] * 5, *[self.settle_message] * 2, self.release, self.report,
+            self.correct, self.correct, self.lease, self.spend, self.spend, self.end_lease, self.move, self.move,
+            self.change, self.reopen, self.act, self.act, self.settle_choice, self.settle_choice,
         )  # fmt: skip
         self.dice.choice(kinds)()
 
@@ -406,6 +413,18 @@ class Search:
             lambda: ledger.settle(key, cost, force=force),
             lambda: self.model.settle(self.now, key, cost, force=force),
         )
+
+    def settle_message(self) -> None:
+        """A message of a queue brings a cost; it may come again, or after a later one."""
+        key, ledger = self.key(), self.dice.choice(self.ledgers)
+        cost, number = self.cost(key), max(len(self.calls) + self.dice.choice([-20, -5, 0, 0, 5]), 0)
+        self.compare(
+            f"settle({key!r}, {cost}, position=('orders', {number}))",
+            lambda: ledger.settle(key, cost, position=("orders", number)),
+            lambda: self.model.settle_message(self.now, key, cost, number),
+        )
+        if self.dice.choice(self.ledgers).last_position("orders") != self.model.position:
+            raise self.differs(f"the last position is not {self.model.position}")
 
     def release(self) -> None:
         key, ledger, force = self.key(), self.dice.choice(self.ledgers), self.dice.random() < 0.3

@@ -2,7 +2,8 @@
 
 Several replicas in one database receive random calls, some of them crossing each other, while a clock jumps. An object
 in memory receives the same calls in the order of the transactions. Every answer and every visible state must be equal.
-Promises that both could break alike are checked apart: keys by time, ages by the clock, money by fractions.
+Some calls bring the feedback of a message in a queue, with its position, out of order and more than once. Promises that
+both could break alike are checked apart: keys by time, ages by the clock, money by fractions, positions by their order.
 
 A plan is a list of calls that are plain data, so it can be shortened: `shortest` drops calls while it still disagrees.
 `tests/storage/test_model.py` runs it with fixed seeds, and `make soak` for as long as asked.
@@ -14,6 +15,7 @@ import random
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,7 +24,7 @@ import numpy as np
 from clocks import ManualClock
 from longterm import AOGD, Fleet, LiveLearner, observe
 from longterm.calibration import LiveIntervals
-from longterm.errors import LongtermError
+from longterm.errors import LongtermError, RepeatedPositionError
 from longterm.money import (
     EXP3IX,
     Budget,
@@ -82,6 +84,17 @@ def plain(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return tuple(map(plain, value))
     return plain(value.tolist()) if isinstance(value, (np.ndarray, np.generic)) else repr(value)
+
+
+class Message:
+    """An object whose feedback comes from a message at a position of a queue."""
+
+    def __init__(self, made: Any, position: tuple[str, int] | None) -> None:
+        self.made, self.position = made, position
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.made, name)
+        return partial(found, position=self.position) if name in ("tell", "settle", "teach") else found
 
 
 class Tokens(list[Any]):
@@ -275,9 +288,24 @@ def do_intervals(live: LiveIntervals, call: tuple[Any, ...], tokens: Tokens) -> 
     return (live.skip(token) if name == "skip" else live.tell(str(token), number)), None
 
 
+class PlainFleet(Fleet):
+    """A fleet in memory that takes positions, as a stored one does."""
+
+    last: dict[str, int]
+
+    def tell(self, feedback: Any, rows: Any = None, *, position: Any = None) -> None:  # type: ignore[override]
+        if position is not None and position[1] <= self.last_position(position[0]):
+            raise RepeatedPositionError("position", "model", "model")
+        super().tell(feedback, rows)
+        self.last = getattr(self, "last", {}) | ({} if position is None else dict([position]))
+
+    def last_position(self, partition: str) -> int:
+        return getattr(self, "last", {}).get(partition, -1)
+
+
 def make_fleet(url: Any, options: dict[str, Any]) -> Any:
     learner = AOGD.for_problem(PROBLEM, beta=0.5)
-    return Fleet(learner, 70) if url is None else Fleet.open(url, learner, 70, durability="relaxed", **options)
+    return PlainFleet(learner, 70) if url is None else Fleet.open(url, learner, 70, durability="relaxed", **options)
 
 
 def call_fleet(_: Any, dice: random.Random) -> tuple[Any, ...]:
@@ -327,14 +355,21 @@ def draw(kind: Kind, dice: random.Random, calls: int) -> Plan:
     """Return a random plan: (what, replica, …)."""
     plan: Plan = [("options", dice.choice([None, MAX_AGE]), dice.choice([None, EXPIRE_AFTER]), dice.choice([8, 1000]))]
     replicas, quiet = dice.randint(2, 4), dice.random() < 0.5
+    positions = random.Random(calls)
+
+    def message() -> tuple[Any, ...]:
+        """Return the position of a message, or None, and a call."""
+        number = max(len(plan) + positions.choice([-9, -3, 0, 0, 3]), 0)
+        return (positions.choice("ab"), number) if positions.random() < 0.3 else None, *kind.call(None, dice)
+
     for _ in range(calls):
         what = dice.choices(["call", "cross", "view", "time", "reopen"], [12, 2, 1, 1.0, 0.5])[0]
         at = 0 if quiet and dice.random() < 0.9 else dice.randrange(replicas)  # most calls in one process, or in all
         if what == "call":
-            plan.append(("call", at, kind.call(None, dice)))
+            plan.append(("call", at, message()))
         elif what == "cross":
             other = dice.choice([place for place in range(replicas) if place != at])
-            plan.append(("cross", at, kind.call(None, dice), other, kind.call(None, dice)))
+            plan.append(("cross", at, message(), other, message()))
         elif what == "time":
             plan.append(("time", at, dice.choice([1.0, 20.0, 61.0, 301.0]), dice.choice([0.0, 0.0, 0.0, -90.0, 90.0])))
         else:
@@ -361,6 +396,7 @@ class Run:
         self.keys: dict[str, tuple[int, float]] = {}
         self.opened: dict[int, float] = {}
         self.has_corrected = False
+        self.positions = {"a": -1, "b": -1}
 
     def replica(self, at: int) -> Any:
         if at not in self.replicas:
@@ -374,7 +410,7 @@ class Run:
     def outcome(self, made: Any, call: tuple[Any, ...], side: int) -> tuple[Any, Any]:
         """Return the answer of a call or the name of its error, and its token."""
         try:
-            answer, token = self.kind.do(made, call, self.tokens[side])
+            answer, token = self.kind.do(Message(made, call[0]), call[1:], self.tokens[side])
         except LongtermError as error:
             return type(error).__name__, None
         return plain(answer), token
@@ -429,10 +465,11 @@ class Run:
         """Make the same calls in memory, in the order of the transactions, and compare."""
         new = []
         for call, (answer, token) in made:
-            self.has_corrected = self.has_corrected or call[0] == "correct"
+            self.has_corrected = self.has_corrected or call[1] == "correct"
             expected, own = self.outcome(self.twin, call, 1)
             if answer != expected:
                 raise DisagreementError(f"{call}: {answer} in the database, {expected} in memory")
+            self.check_position(call, answer)
             if token is not None:
                 self.check_key(call, number_of(token))
                 new.append((token, own))
@@ -441,10 +478,21 @@ class Run:
             self.tokens[1].append(own)
         del self.tokens[0][:-60], self.tokens[1][:-60]
 
+    def check_position(self, call: tuple[Any, ...], answer: Any) -> None:
+        """A message has no effect after it, or a later one of its partition, had one."""
+        if call[0] is None or call[1] not in ("tell", "settle", "teach"):
+            return
+        partition, number = call[0]
+        is_new = number > self.positions[partition]
+        if answer == (plain(None) if not is_new else "RepeatedPositionError"):
+            raise DisagreementError(f"{call}: {answer} after position {self.positions[partition]}")
+        if answer == plain(None):
+            self.positions[partition] = number
+
     def check_key(self, call: tuple[Any, ...], number: int) -> None:
         """A key returns its round for as long as it is remembered."""
         self.opened.setdefault(number, self.clock.wall())
-        key = call[1]
+        key = call[2]
         if key is None:
             return
         first, begin = self.keys.get(key, (number, self.clock.wall()))
@@ -457,6 +505,9 @@ class Run:
         found, expected = plain(self.kind.view(made)), plain(self.kind.view(self.twin))
         if found != expected:
             raise DisagreementError(f"{found} in the database, {expected} in memory")
+        for partition, last in self.positions.items():
+            if not made.last_position(partition) == self.twin.last_position(partition) == last:
+                raise DisagreementError(f"position {made.last_position(partition)}, not {last}, of {partition}")
         live = getattr(made, "chooser", made)
         if self.max_age is not None:
             for number in live.pending if hasattr(live, "pending") else numbers(live):

@@ -19,6 +19,7 @@ from longterm.errors import InputError
 from longterm.storage.clock import DAY, SYSTEM, Clock
 from longterm.storage.database import Database, Durability, RoundRow
 from longterm.storage.packing import require
+from longterm.storage.positions import require_position
 from longterm.storage.replica import Metrics, Replica, Stored
 from longterm.storage.rounds import DONE, SKIPPED, NoChange, OpenRound, RoundChange, RoundsCopy, Window
 from longterm.storage.tokens import REMEDY, Token, require_key
@@ -242,7 +243,9 @@ class LiveIntervals(Stored[_IntervalsCopy], ReprMixin):
         expired = copy.outdated(now)
         return copy.expiry(copy.state_without(expired), expired)
 
-    def tell(self, token: LiveInterval | Token | str, outcome: float) -> None:
+    def tell(
+        self, token: LiveInterval | Token | str, outcome: float, *, position: tuple[str, int] | None = None
+    ) -> None:
         """Take the outcome of a round, in any order.
 
         Parameters
@@ -251,15 +254,20 @@ class LiveIntervals(Stored[_IntervalsCopy], ReprMixin):
             What `ask` returned, its token, or the token's text.
         outcome : float
             The observed value.
+        position : (str, int), optional
+            The partition of a queue and the number of the message there. A message counts once, however often the
+            queue delivers it. Numbers must grow along a partition.
 
         Raises
         ------
         TokenError
             If the token is unknown, or was told or skipped already.
+        RepeatedPositionError
+            If the object has applied this position, or a later one of the partition.
         InputError
             If the outcome is not a finite number.
         """
-        self._replica.transact(self._closing, token, outcome)
+        self._replica.apply_message(require_position(position), self._closing, token, outcome)
 
     def skip(self, token: LiveInterval | Token | str) -> None:
         """Close a round whose outcome will not come."""

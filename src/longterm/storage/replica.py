@@ -18,19 +18,21 @@ import secrets
 import threading
 import weakref
 from collections.abc import Callable, Sequence
+from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
-from longterm.errors import DatabaseError, InputError, InUseError, LongtermError
+from longterm.errors import RESTORE, DatabaseError, InputError, InUseError, LongtermError, RepeatedPositionError
 from longterm.storage import schema as sql
 from longterm.storage.clock import SYSTEM, Clock
 from longterm.storage.database import ConflictError, Database, Durability
 from longterm.storage.one_thread import OneThread
+from longterm.storage.positions import LARGEST_POSITION, START, Position, require_partition
 from longterm.storage.schema import Statement
 from longterm.storage.specification import changed_values, difference, specification
+from longterm.storage.tokens import EPOCH_BITS
 
-EPOCH_BITS = 48
 LONGEST_NAME = 200
 ATTEMPTS = 100
 """A call that holds the lock of its object conflicts at most with rounds that others open at the same moment."""
@@ -99,6 +101,25 @@ class NoCopy:
         """Do nothing."""
 
 
+class Positioned(NamedTuple):
+    """A change that applies the message at a position of a queue."""
+
+    change: Change
+    position: Position
+    positions: dict[str, int]
+    """The last positions of an object without a database."""
+
+    def statements(self, copy: Any, name: str, now: float) -> tuple[Sequence[Statement], int]:
+        """Return the statements that write it."""
+        statements, guarded = self.change.statements(copy, name, now)
+        return [*statements, (sql.PUT_POSITION, (name, *self.position))], guarded
+
+    def apply(self, copy: Any) -> None:
+        """Apply it to a copy."""
+        self.change.apply(copy)
+        self.positions[self.position.partition] = self.position.number
+
+
 C = TypeVar("C", bound=Copy)
 R = TypeVar("R", bound=Change)
 
@@ -141,6 +162,8 @@ class Replica(Generic[C]):
         """True if calls change other objects of the database as well, so that all their work is in a transaction."""
         self.expire: Callable[[float], Change] | None = None
         """Return the change that closes what is too old at a time. Every call makes it first, if anything is due."""
+        self._positions: dict[str, int] = {}
+        """The last positions that this process has applied: all there are, without a database."""
         self._unfinished: Change | None = None
         """A change that is being applied without a database."""
         self._last_version: int | None = None
@@ -181,6 +204,41 @@ class Replica(Generic[C]):
                 return self._make(compute, *arguments)
             finally:
                 guard.owner = 0
+
+    def apply_message(self, position: Position | None, compute: Callable[..., Change], *arguments: Any) -> None:
+        """Make a change that a message of a queue asks for, once. Without a position it is an ordinary change.
+
+        Raises
+        ------
+        RepeatedPositionError
+            If a message at this position or a later one of the partition was applied.
+        """
+        if position is not None:
+            compute = partial(self._positioned, position, compute)
+        self.transact(compute, *arguments)
+
+    def _positioned(self, position: Position, compute: Callable[..., Change], *arguments: Any) -> Positioned:
+        self._require_new(position)
+        return Positioned(compute(*arguments), position, self._positions)
+
+    def _require_new(self, position: Position) -> None:
+        """Raise a RepeatedPositionError if a message at this position or a later one was applied."""
+        last = self.last_position(position.partition)
+        if position.number <= last:
+            what = f"{tuple(position)} was applied already; the last position of this partition is {last}"
+            remedy = "Acknowledge the message: it counts once. If it is a new one, number positions upwards"
+            raise RepeatedPositionError("position", what, remedy)
+
+    def last_position(self, partition: str) -> int:
+        """Return the last position of a partition that was applied; -1 before the first."""
+        if self.database is None:
+            return self._positions.get(partition, START)
+        rows = self.database.read(sql.READ_POSITION, self.name, partition)
+        last = rows[0][0] if rows else START
+        if type(last) is not int or not START <= last <= LARGEST_POSITION:
+            what = f"the last position of {partition!r} is {last!r:.40}"
+            raise DatabaseError(self.database.path, "corrupted", what, RESTORE)
+        return last
 
     def _make(self, compute: Callable[..., R], *arguments: Any) -> R:
         """Compute a change, write it and apply it."""
@@ -235,13 +293,15 @@ class Replica(Generic[C]):
             finally:
                 guard.owner = 0
 
-    def run(self, work: Callable[..., Any], *arguments: Any) -> Any:
+    def run(self, work: Callable[..., Any], *arguments: Any, position: Position | None = None) -> Any:
         """Return what a function of a database does in one transaction, in which no other process has the object.
 
-        Every transaction that writes must raise the version of the object.
+        Every transaction that writes must raise the version of the object. With a position, as `apply_message`.
         """
         guard, database = self.guard, self.database
         assert database is not None
+        if position is not None:
+            work = partial(self._work_once, position, work)
         with guard.wait():
             guard.owner = threading.get_ident()
             try:
@@ -261,6 +321,13 @@ class Replica(Generic[C]):
                 raise self._unwritable(database)
             finally:
                 guard.owner = 0
+
+    def _work_once(self, position: Position, work: Callable[..., Any], database: Database, *arguments: Any) -> Any:
+        self._require_new(position)
+        touch = sql.TOUCH_OBJECT, (database.seconds(), self.name)  # `work` may have nothing to write
+        found = work(database, *arguments)
+        database.write_locked([(sql.PUT_POSITION, (self.name, *position)), touch])
+        return found
 
     def _run_unlocked(self, database: Database, work: Callable[..., Any], *arguments: Any) -> Any:
         """Do the same with queries first and one statement that writes, which saves half of the round trips.
@@ -471,6 +538,17 @@ class Stored(Generic[C]):
             if self._replica.database is None:
                 raise InputError("path", "this object has no database", "Make it with open()")
             self._replica.database.backup(Path(path))
+
+    def last_position(self, partition: str) -> int:
+        """Return the last position of a queue's partition that was applied; -1 before the first.
+
+        Parameters
+        ----------
+        partition : str
+            Its name, as calls with ``position=(partition, number)`` gave it.
+        """
+        found: int = self._replica.look(self._replica.last_position, require_partition(partition))
+        return found
 
     def close(self) -> None:
         """Close the connection. Everything acknowledged is in the database already."""

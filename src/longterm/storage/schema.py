@@ -2,7 +2,8 @@
 
 An object is a row of `longterm_objects`: its name, kind, specification, version and packed state. Its rounds are rows
 of `longterm_rounds`, the answers that idempotency keys repeat rows of `longterm_keys`, and large pieces of its state
-rows of `longterm_parts`. Ledgers have accounts, holds and groups. A change of the state raises the version, and a
+rows of `longterm_parts`. Ledgers have accounts, holds and groups. The last messages of a queue that an object has
+applied are rows of `longterm_positions`. A change of the state raises the version, and a
 statement names the version that it starts from. So a statement of a replica with an old copy changes no row, and that
 replica reads again. Every round carries the version that changed it last.
 """
@@ -44,6 +45,8 @@ TABLES = (
     "CREATE TABLE longterm_groups (object TEXT NOT NULL, name TEXT NOT NULL, hold DOUBLE PRECISION NOT NULL, "
     "settled BIGINT NOT NULL, costs DOUBLE PRECISION NOT NULL, excess DOUBLE PRECISION NOT NULL, "
     "largest DOUBLE PRECISION NOT NULL, PRIMARY KEY (object, name))",
+    "CREATE TABLE longterm_positions (object TEXT NOT NULL, source TEXT NOT NULL, number BIGINT NOT NULL, "
+    "PRIMARY KEY (object, source)){clustered}",
     "CREATE INDEX longterm_open_holds ON longterm_holds (ledger, lease, expires) WHERE status = 0",
     "CREATE INDEX longterm_closed_holds ON longterm_holds (ledger, closed) WHERE status <> 0",
     "CREATE INDEX longterm_corrections ON longterm_entries (ledger, key)",
@@ -152,15 +155,22 @@ PUT_GROUP = (
     "DO UPDATE SET hold = excluded.hold, settled = excluded.settled, costs = excluded.costs, excess = excluded.excess, "
     "largest = excluded.largest"
 )
+READ_POSITION = "SELECT number FROM longterm_positions WHERE object = ? AND source = ?"
+PUT_POSITION = (
+    "INSERT INTO longterm_positions (object, source, number) SELECT ?, ?, ? WHERE TRUE "
+    "ON CONFLICT (object, source) DO UPDATE SET number = excluded.number"
+)
 LAST_TIME = "SELECT MAX(changed) FROM longterm_objects"
 _NAMED = {
     "longterm_objects": "name",
     "longterm_rounds": "object",
+    "longterm_keys": "object",
     "longterm_parts": "object",
     "longterm_accounts": "ledger",
     "longterm_holds": "ledger",
     "longterm_entries": "ledger",
     "longterm_groups": "object",
+    "longterm_positions": "object",
 }
 """The column of each table that has the name of an object."""
 RENAME_OBJECT = [f"UPDATE {table} SET {column} = ? WHERE {column} = ?" for table, column in _NAMED.items()]

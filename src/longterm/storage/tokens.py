@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 
 from longterm.errors import InputError, UnknownTokenError
-from longterm.storage.replica import EPOCH_BITS
 
+EPOCH_BITS = 48
 _TEXT = re.compile(rf"([0-9a-f]{{{EPOCH_BITS // 4}}})-([1-9][0-9]{{0,17}})")
 LONGEST_KEY = 200
 REMEDY = "Give what ask() returned, or its text, str(token)"

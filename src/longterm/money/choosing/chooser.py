@@ -42,6 +42,7 @@ from longterm.money.ledger.ledger import require_holds
 from longterm.money.ledger.spending import SharedAccount, Spending
 from longterm.storage.clock import DAY, SYSTEM, Clock
 from longterm.storage.database import Durability
+from longterm.storage.positions import require_position
 from longterm.storage.replica import LONGEST_NAME, Metrics, Replica, Stored
 from longterm.storage.rounds import NOTHING, NoChange, Window
 from longterm.storage.tokens import Token, is_storable, require_key
@@ -333,6 +334,7 @@ class Chooser(Stored[ChooserCopy]):
         costs: ArrayLike | None = None,
         cost_follows: bool = False,
         force: bool = False,
+        position: tuple[str, int] | None = None,
     ) -> None:
         """Report the outcome of a choice. Each part counts once. If this raises, nothing has changed.
 
@@ -351,8 +353,12 @@ class Chooser(Stored[ChooserCopy]):
             The cost will be reported by a later call, so that a reward alone does not settle the announced one.
         force : bool
             Accept a cost above 100 times its bound.
+        position : (str, int), optional
+            The partition of a queue and the number of the message there. A message counts once, however often the
+            queue delivers it. Numbers must grow along a partition.
         """
-        self._replica.transact(self._settling, choice, reward, cost, rewards, costs, cost_follows, force)
+        given = choice, reward, cost, rewards, costs, cost_follows, force
+        self._replica.apply_message(require_position(position), self._settling, *given)
 
     def _settling(
         self,
@@ -458,6 +464,7 @@ class Chooser(Stored[ChooserCopy]):
         costs: ArrayLike | None = None,
         *,
         announced: ArrayLike | None = None,
+        position: tuple[str, int] | None = None,
     ) -> None:
         """Learn the rewards of actions on a past request, as a warm start. No budget moves.
 
@@ -470,8 +477,12 @@ class Chooser(Stored[ChooserCopy]):
         costs, announced : array, shape (K,) or (K, m), optional
             The costs of the actions, and the costs that were announced before the request. Rules that learn from
             announced costs need both.
+        position : (str, int), optional
+            The partition of a queue and the number of the message there. A message counts once, however often the
+            queue delivers it. Numbers must grow along a partition.
         """
-        self._replica.transact(self._teaching, context, rewards, costs, announced)
+        place = require_position(position)
+        self._replica.apply_message(place, self._teaching, context, rewards, costs, announced)
 
     def _teaching(
         self, context: ArrayLike, rewards: ArrayLike, costs: ArrayLike | None, announced: ArrayLike | None

@@ -18,7 +18,7 @@ from longterm.money.budgets import LARGEST_STORED
 from longterm.money.choosing.primal_dual import PrimalDual
 from longterm.money.choosing.primals import ActionOutcomes, OpenChoice
 from longterm.storage.packing import raw_bytes
-from longterm.storage.replica import EPOCH_BITS
+from longterm.storage.tokens import EPOCH_BITS
 
 _HEAD = struct.Struct("<4qH3?")
 MOST_ACTIONS = 10_000

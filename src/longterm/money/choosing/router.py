@@ -264,7 +264,14 @@ class Router:
             raise InputError("models", "contains no model that is in use and affordable", "Allow more models")
         return Route(self._name(choice.action), choice)
 
-    def settle(self, route: Route | str, reward: float | None = None, cost: float | None = None) -> None:
+    def settle(
+        self,
+        route: Route | str,
+        reward: float | None = None,
+        cost: float | None = None,
+        *,
+        position: tuple[str, int] | None = None,
+    ) -> None:
         """Report the reward in [0, 1], the cost in dollars, or both.
 
         Parameters
@@ -273,9 +280,12 @@ class Router:
             The route, or its text.
         reward, cost : float, optional
             Each counts once; the other may come later.
+        position : (str, int), optional
+            The partition of a queue and the number of the message there. A message counts once, however often the
+            queue delivers it. Numbers must grow along a partition.
         """
         choice = self._choice(route)
-        self.chooser.settle(choice, reward, cost, cost_follows=cost is None)
+        self.chooser.settle(choice, reward, cost, cost_follows=cost is None, position=position)
         first = self._parts.pop(choice.number, (None, None))
         reward, cost = first[0] if reward is None else reward, first[1] if cost is None else cost
         if reward is None or cost is None:
@@ -294,7 +304,14 @@ class Router:
         self.chooser.skip(choice)
         self._parts.pop(choice.number, None)
 
-    def teach(self, prompt: Any, rewards: Mapping[str, float], costs: Mapping[str, float] | None = None) -> None:
+    def teach(
+        self,
+        prompt: Any,
+        rewards: Mapping[str, float],
+        costs: Mapping[str, float] | None = None,
+        *,
+        position: tuple[str, int] | None = None,
+    ) -> None:
         """Learn the rewards, and perhaps the costs, of some models on a labelled prompt. No budget moves.
 
         Parameters
@@ -305,6 +322,9 @@ class Router:
             In [0, 1], of the models that are labelled.
         costs : mapping of str to float, optional
             In dollars, of some of these models.
+        position : (str, int), optional
+            The partition of a queue and the number of the message there. A message counts once, however often the
+            queue delivers it. Numbers must grow along a partition.
         """
         labels, paid = np.full(len(self.names), np.nan), np.zeros(len(self.names))
         for name, reward in rewards.items():
@@ -316,7 +336,7 @@ class Router:
         def teach(others: int) -> None:
             unknown = [UNLIMITED] * others
             seen, spent = np.pad(labels, (0, others), constant_values=np.nan), np.pad(paid, (0, others))
-            self.chooser.teach(x, seen, spent, announced=prices + unknown)
+            self.chooser.teach(x, seen, spent, announced=prices + unknown, position=position)
 
         self._allowing_unknown_models(teach)
         for name, cost in (costs or {}).items():
@@ -377,6 +397,10 @@ class Router:
         self.chooser.close()
 
     # --- reports ----------------------------------------------------------------------------------------------
+
+    def last_position(self, partition: str) -> int:
+        """Return the last position of a queue's partition that was applied; -1 before the first."""
+        return self.chooser.last_position(partition)
 
     def report(self) -> RouterReport:
         """Return figures of the requests that were settled by this object, and alerts about those of all processes."""

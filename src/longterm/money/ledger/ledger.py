@@ -50,6 +50,7 @@ from longterm.storage import schema as sql
 from longterm.storage.clock import SYSTEM, Clock
 from longterm.storage.contents import read_definition
 from longterm.storage.database import Database, Durability
+from longterm.storage.positions import require_position
 from longterm.storage.replica import Metrics, NoCopy, Replica, Stored
 
 KIND = "ledger"
@@ -463,7 +464,15 @@ settled, or for its period to end, or raise its limit.
         held: int = self._replica.run(self._rows.hold, *given, kind, require_note("who", who))
         return held
 
-    def settle(self, key: str, actual: int, *, force: bool = False, who: str = "") -> None:
+    def settle(
+        self,
+        key: str,
+        actual: int,
+        *,
+        force: bool = False,
+        who: str = "",
+        position: tuple[str, int] | None = None,
+    ) -> None:
         """Replace a hold by the actual cost, which may be larger or smaller.
 
         Parameters
@@ -476,14 +485,19 @@ settled, or for its period to end, or raise its limit.
             Accept a cost above 100 times the amount given to `hold`.
         who : str
             Who reports the cost, for `record`; by default who made the hold.
+        position : (str, int), optional
+            The partition of a queue and the number of the message there. A message counts once, however often the
+            queue delivers it. Numbers must grow along a partition.
 
         Raises
         ------
+        RepeatedPositionError
+            If the object has applied this position, or a later one of the partition.
         InputError
             If there is no such hold, or it was released, or settled with another cost, or the cost is absurd.
         """
         given = require_text("key", key), require_amount("actual", actual), require_note("who", who)
-        self._replica.run(partial(self._rows.settle, force=force), *given)
+        self._replica.run(partial(self._rows.settle, force=force), *given, position=require_position(position))
 
     def release(self, key: str, *, force: bool = False, who: str = "") -> None:
         """Give back a hold, or a lease whose holder died. A repeated call has no effect.

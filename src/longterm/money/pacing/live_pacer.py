@@ -32,6 +32,7 @@ from longterm.money.periods import (
 from longterm.storage.clock import DAY, SYSTEM, Clock
 from longterm.storage.database import Durability, RoundRow
 from longterm.storage.packing import StatePacker, raw_bytes, require_sound, restored_state, unpack_checked
+from longterm.storage.positions import require_position
 from longterm.storage.replica import Metrics, Replica, Stored
 from longterm.storage.rounds import CORRECTED, DONE, SKIPPED, NoChange, OpenRound, RoundChange, RoundsCopy, Window
 from longterm.storage.tokens import Token, require_key
@@ -366,6 +367,7 @@ class LivePacer(Stored[PacerCopy]):
         price: float | None = None,
         won: bool | None = None,
         force: bool = False,
+        position: tuple[str, int] | None = None,
     ) -> None:
         """Take the payment of a bid, in any order.
 
@@ -381,15 +383,20 @@ class LivePacer(Stored[PacerCopy]):
             True if the auction was won.
         force : bool
             Accept a payment above 100 times the bid, or above the budget for a bid of 0.
+        position : (str, int), optional
+            The partition of a queue and the number of the message there. A message counts once, however often the
+            queue delivers it. Numbers must grow along a partition.
 
         Raises
         ------
         TokenError
             If the bid is unknown, or was settled or skipped already.
+        RepeatedPositionError
+            If the object has applied this position, or a later one of the partition.
         InputError
             If a number cannot be used.
         """
-        self._replica.transact(self._settling, bid, paid, price, won, force)
+        self._replica.apply_message(require_position(position), self._settling, bid, paid, price, won, force)
 
     def _settling(
         self, bid: LiveBid | Token | str, paid: float, price: float | None, won: bool | None, force: bool

@@ -16,6 +16,7 @@ from longterm.play.live_learner.live_state import require_near
 from longterm.storage import schema as sql
 from longterm.storage.database import Database, Durability
 from longterm.storage.packing import LARGEST_COUNT, pack, require_sound, restored_state, unpack
+from longterm.storage.positions import require_position
 from longterm.storage.replica import Replica, Stored
 from longterm.storage.schema import Statement
 
@@ -140,10 +141,28 @@ class StoredFleet(Stored[FleetCopy]):
         found: NDArray[Any] = self._replica.look(lambda: self._replica.copy.fleet.ask(rows))
         return found
 
-    def tell(self, feedback: Feedback, rows: ArrayLike | None = None) -> None:
-        """Play one round of each of these learners; see `Fleet.tell`. A call that raises changes nothing."""
+    def tell(
+        self, feedback: Feedback, rows: ArrayLike | None = None, *, position: tuple[str, int] | None = None
+    ) -> None:
+        """Play one round of each of these learners. A call that raises changes nothing.
+
+        Parameters
+        ----------
+        feedback, rows
+            As for `Fleet.tell`.
+        position : (str, int), optional
+            The partition of a queue and the number of the message there. A message counts once, however often the
+            queue delivers it. Numbers must grow along a partition.
+
+        Raises
+        ------
+        InputError
+            As for `Fleet.tell`.
+        RepeatedPositionError
+            If the object has applied this position, or a later one of the partition.
+        """
         numbers = self._replica.copy.fleet.numbers(rows)
-        self._replica.transact(lambda: self._replica.copy.telling(feedback, numbers))
+        self._replica.apply_message(require_position(position), self._replica.copy.telling, feedback, numbers)
 
     @property
     def rounds(self) -> NDArray[np.int64]:

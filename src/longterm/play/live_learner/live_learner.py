@@ -30,6 +30,7 @@ from longterm.play.live_learner.live_state import LiveState, Oracle, feedback_at
 from longterm.problems import Problem
 from longterm.storage.clock import DAY, SYSTEM, Clock
 from longterm.storage.database import Durability
+from longterm.storage.positions import require_position
 from longterm.storage.replica import Metrics, Replica, Stored
 from longterm.storage.rounds import NoChange, OpenRound, Window
 from longterm.storage.tokens import Token, require_key
@@ -211,6 +212,7 @@ class LiveLearner(Stored[LearnerCopy]):
         loss_parameters: Sequence[Array] | None = None,
         constraint_parameters: Sequence[Array] = (),
         hint: Array | None = None,
+        position: tuple[str, int] | None = None,
     ) -> None:
         """Give the feedback of a round, in one of three ways, and close it.
 
@@ -228,14 +230,20 @@ class LiveLearner(Stored[LearnerCopy]):
             The third way: the problem's parameters of that round.
         hint : array, optional
             A forecast of the gradient of the next loss, for learners that follow one (`learners.optimistic.hints`).
+        position : (str, int), optional
+            The partition of a queue and the number of the message there. A message counts once, however often the
+            queue delivers it. Numbers must grow along a partition.
 
         Raises
         ------
         TokenError
             If the token is unknown, was told or skipped already, or has expired.
+        RepeatedPositionError
+            If the object has applied this position, or a later one of the partition.
         InputError
             If the feedback cannot be used.
         """
+        place = require_position(position)
         if feedback is None or not (
             type(feedback) is Feedback
             and loss is None
@@ -257,7 +265,7 @@ class LiveLearner(Stored[LearnerCopy]):
         if hint is not None:
             feedback = feedback._replace(hint=hint)
         with np.errstate(all="ignore"):  # non-finite numbers are refused with an error
-            self._replica.transact(self._telling, token, feedback)
+            self._replica.apply_message(place, self._telling, token, feedback)
 
     def _find(self, token: Token | str) -> tuple[int, OpenRound[Array]]:
         return self._replica.copy.find(token, self._replica.now())
