@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from longterm._base import validate
 from longterm._base.arrays import FloatArray
@@ -236,16 +237,16 @@ class ThompsonSampling(_Linear):
     window : int
         The number of settled requests to remember, for `PlannedPrice`.
     widen : bool
-        Widen the draws while money is unspent. v is at least u · min(1, u · max(1, t/window)), with u the part of the
-        money for the first t requests that is unspent: u² in the first `window` requests.
+        Draw with v = 1 where exploring costs no money that is needed: if all prices are 0, with probability u, the part
+        of the money for the first t requests that is unspent, and only to prefer a more expensive action.
 
     Notes
     -----
-    **Why draws are widened.** With v < 1 a good action that begins badly may stay unplayed for about T requests with a
-    probability of T^(−v²): narrow draws have linear regret in general (Phan, Abbasi-Yadkori and Domke 2019). Such a
-    lock-in leaves money unspent, because the better action costs more. u then tends to 1, so v tends to 1, the belief's
-    own spread. A rule that spends its money keeps its narrow draws. After the first `window` requests, u · t/window is
-    the money saved in windows of requests, so that a lock-in that begins late is noticed too.
+    **Why some draws are exact.** With v < 1 a good action that begins badly may stay unplayed for about T requests with
+    a probability of T^(−v²): narrow draws have linear regret in general (Phan, Abbasi-Yadkori and Domke 2019). Draws
+    with v = 1 at a positive rate, and narrow ones otherwise, are enough for independent actions (Jin, Yang, Xiao and Xu
+    2023). A lock-in of this kind leaves money unspent, because the better action costs more. Then a dual that plans
+    with the belief has the price 0, and u stays positive. A rule whose money is needed keeps its narrow draws.
 
     No bound: no theorem that we know covers a factor below √d·ln T. The budget does not depend on it.
     """
@@ -258,31 +259,25 @@ class ThompsonSampling(_Linear):
         super().__post_init__()
         validate.validate_fields(self, validate.non_negative_scalar, "factor")
         validate.count("draws", self.draws)
-        if self.widen and not self.window:
-            raise InputError(
-                "widen", "is estimated from recent requests, but window is 0", "Give window=512, for example"
-            )
-
-    def spread_factor(self, request: ChoiceRequest) -> float:
-        """Return v for a request."""
-        if not self.widen:
-            return self.factor
-        unspent = request.unspent
-        return max(self.factor, unspent * min(1.0, unspent * max(1.0, request.round / self.window)))
 
     def weigh(self, state: LinearState, request: ChoiceRequest, rng: np.random.Generator) -> FloatArray:
         x = self._features(request.context)
         expected, spread = state.belief.rescaled(x).forecast(x)
         costs = self._costs(expected[1:].T, request.costs)
         payoff = np.where(request.allowed, expected[0] - costs @ request.prices, -np.inf)
-        noise = rng.standard_normal((self.draws, self.actions))
-        scale = self.spread_factor(request) * self.noise
-        if scale > 0:
-            payoff = payoff + scale * (noise @ covariance_root(spread).T)
-            best = payoff.argmax(axis=1)
-        else:
-            best = np.array([payoff.argmax()])
-        return self._explored(np.bincount(best, minlength=self.actions) / len(best), request)
+        drawn = self.noise * (rng.standard_normal((self.draws, self.actions)) @ covariance_root(spread).T)
+        best = (payoff + self.factor * drawn).argmax(axis=1)
+        probabilities = self._shares(best)
+        unspent = request.unspent if self.widen and not request.prices.any() else 0.0
+        if unspent > 0:
+            exact, total = (payoff + drawn).argmax(axis=1), costs.sum(axis=1)
+            exact = np.where(total[exact] > total[best], exact, best)
+            probabilities = (1 - unspent) * probabilities + unspent * self._shares(exact)
+        return self._explored(probabilities, request)
+
+    def _shares(self, best: NDArray[np.int64]) -> FloatArray:
+        """Return the share of the draws that each action has won, shape (K,)."""
+        return np.bincount(best, minlength=self.actions) / self.draws
 
 
 @dataclass(frozen=True)

@@ -184,7 +184,7 @@ class Router:
             window=WINDOW,
             factor=FACTOR,
             draws=DRAWS,
-            widen=least_quality is None,  # without a ceiling all money is unspent
+            widen=least_quality is None,  # without a ceiling there is no unspent money
         )
         dual = PlannedPrice(least_reward=least_quality)
         # The unit does not depend on prices, which may change. Every request has bounds of its own.
