@@ -5,13 +5,27 @@ import io
 import json
 import re
 import time
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 
 from longterm import InputError
 from longterm.cli import parse
 from longterm.cli.state import moment
-from longterm.money import DualMirrorDescent, ExcessHold, Ledger, LivePacer
+from longterm.money import (
+    Budget,
+    Chooser,
+    DualMirrorDescent,
+    EuclideanDual,
+    ExcessHold,
+    Ledger,
+    LivePacer,
+    PrimalDual,
+    Router,
+    SharedAccount,
+    ThompsonSampling,
+)
 
 
 @pytest.fixture
@@ -68,9 +82,76 @@ def test_it_changes_the_budget_of_a_pacer(state, database):
         live.settle(str(live.bid(1.0)), 0.5)
         state("set", "campaign", "budget=900", "horizon=500")
         assert (live.metrics()["limit"], live.pacer.horizon, live.spent) == (900.0, 500, 0.5)
+        state("set", "campaign", "period=month", "timezone=Europe/Berlin")
+        assert (live.metrics()["limit"], live.period, live.timezone) == (900.0, "month", "Europe/Berlin")
+        state("set", "campaign", "period=''")
+        state("reset", "campaign", "0.25")
+        assert (live.spent, live.period) == (0.25, None)
     for words in (("campaign", "limit=3"), ("campaign", "budget=-1"), ("money", "budget=3"), ("nothing", "budget=3")):
         with pytest.raises(InputError):
             state("set", *words)
+
+
+PRICES = {"small": 1e-4, "large": 1e-2}
+RULE = PrimalDual(ThompsonSampling(2, 1), EuclideanDual(), Budget(5.0, largest=1.0), horizon=100)
+
+
+def test_it_changes_the_limits_of_choosers_and_routers(state, database):
+    file = Path(database)
+    with (
+        Chooser.open(file, RULE, name="helpdesk", names=["bot", "human"]) as chooser,
+        closing(Router.for_models(PRICES, per_request=1e-3, url=file, name="models")) as router,
+        closing(Router.for_models(PRICES, least_quality=0.5, url=file, name="good")) as good,
+    ):
+        assert "money.limit 5.0 → 6.0" in state("set", "helpdesk", "limit=6.0")
+        state("set", "helpdesk/money", "limit=7.0")
+        state("set", "helpdesk", "horizon=300")
+        state("set", "models", "per_request=2e-3", "credit=0.5")
+        state("set", "good", "least_reward=0.75")
+        assert chooser.metrics()["limit"] == {"money": 7.0}
+        assert chooser.rule.horizon == 300
+        assert router.metrics()["limit"] == {"money": pytest.approx(0.502)}
+        assert router.chooser.rule.budgets[0].per_request == 2e-3
+        assert good.metrics()["requests"] == 0
+        assert good.chooser.rule.dual.least_reward == 0.75
+        assert chooser.names == ("bot", "human")
+        before = chooser.metrics()["limit"], router.metrics()["limit"]
+        for words in (
+            ("helpdesk", "per_request=1"),
+            ("helpdesk/cash", "limit=3.0"),
+            ("helpdesk", "limit=-3.0"),
+            ("helpdesk", "limit=1e9"),  # no sequence of requests could spend it
+            ("models", "limit=3.0"),
+            ("good", "per_request=1.0"),
+        ):
+            with pytest.raises(InputError):
+                state("set", *words)
+        with pytest.raises(InputError, match="state set DB helpdesk limit="):
+            state("reset", "helpdesk")
+        assert (chooser.metrics()["limit"], router.metrics()["limit"]) == before
+
+
+def test_it_gives_up_and_corrects_rounds(state, database):
+    shared = SharedAccount("search", units=1.0, ledger="money")
+    pacer = DualMirrorDescent(20.0, 100, step=0.1, start=0.5)
+    with (
+        Chooser.open(database, RULE, name="helpdesk") as chooser,
+        LivePacer.open(database, pacer, name="campaign") as live,
+        LivePacer.open(database, pacer, name="paid", account=shared) as paid,
+    ):
+        first, second = (str(chooser.act([1.0], costs=[0.5, 0.5])) for _ in range(2))
+        state("release", "helpdesk", first)
+        chooser.settle(second, 1.0, 0.5)
+        state("correct", "helpdesk", second, "0.125")
+        assert chooser.spent.tolist() == [0.625]
+        bid = str(live.bid(1.0))
+        live.settle(bid, 0.5)
+        state("correct", "campaign", bid, "0.75")
+        assert live.spent == 0.75
+        bid = str(paid.bid(1.0))
+        for words in (("release", "paid", bid), ("correct", "paid", bid, "1")):
+            with pytest.raises(InputError, match="money/search, which must change in the same moment"):
+                state(*words)
 
 
 def test_the_log_says_who_and_how_much(state):

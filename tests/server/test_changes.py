@@ -7,6 +7,7 @@ import pytest
 from longterm import InputError
 from longterm.errors import DatabaseError
 from longterm.money import DualMirrorDescent, Ledger, LivePacer
+from longterm.money.limits import change_limits
 from longterm.server import Client, ServerError
 from longterm.server.settings import open_service
 from longterm.server.tokens import hash_of, new_token
@@ -123,8 +124,8 @@ def test_the_budget_of_a_pacer_changes_in_all_workers(tmp_path, said):
         live = service.objects["campaign"]
         live.settle(str(live.bid(1.0)), 0.0)
     assert said() == [
-        "pacer.campaign.rule.budget: 20.0 before, 50.0 now",
-        "pacer.campaign.rule.horizon: 100 before, 200 now",
+        "pacer.campaign.budget: 20.0 before, 50.0 now",
+        "pacer.campaign.horizon: 100 before, 200 now",
     ]
     open_bid = before.bid(30.0)
     assert open_bid.amount > 8.0  # more than was left of 20
@@ -151,6 +152,67 @@ def test_a_pacer_in_memory_changes_its_budget():
     assert live.bid(1.0).amount == 0.0
     live.change(budget=40.0)
     assert live.bid(100.0).amount > 0.0
+
+
+def mixed(limit=3.0, horizon=100, per_request=1e-3, quality=0.5, period=None, **others):
+    budget = {"limit": limit, "largest": 1.0}
+    return {
+        "database": "a.db",
+        "chooser": {"images": {"actions": ["a", "b"], "budgets": [budget], "horizon": horizon} | others},
+        "router": {
+            "models": {"prices": {"small": 1e-4, "large": 1e-2}, "per_request": per_request},
+            "good": {"prices": {"small": 1e-4, "large": 1e-2}, "least_quality": quality},
+        },
+        "pacer": {"campaign": {"rule": RULE} | ({} if period is None else {"period": period})},
+    }
+
+
+def limits(service):
+    chooser, router, good, live = (service.objects[name] for name in ("images", "models", "good", "campaign"))
+    service.metrics("images"), service.metrics("models"), service.metrics("good"), service.metrics("campaign")
+    budget, ceiling = chooser.chooser.rule.budgets[0], router.chooser.rule.budgets[0]
+    quality = good.chooser.rule.dual.least_reward
+    return budget.limit, chooser.chooser.rule.horizon, ceiling.per_request, quality, live.period
+
+
+def test_limits_of_choosers_and_routers_change_in_a_rolling_upgrade_and_over_a_restart(tmp_path, said):
+    """Two versions of the file run at once, and workers of the old one are replaced meanwhile."""
+    old = open_service(mixed(), tmp_path)
+    choice = old.objects["images"].chooser.act([1.0], costs=[2.5, 2.5])
+    new = open_service(mixed(6.0, 200, 5e-3, 0.75, "day"), tmp_path)
+    worker = open_service(mixed(), tmp_path, apply=False)
+    for service in (old, new, worker):
+        assert limits(service) == (6.0, 200, 5e-3, 0.75, "day")
+        assert service.objects["images"].chooser.act([1.0], costs=[1.0, 1.0]).action is not None
+    assert said() == [
+        "chooser.images.money.limit: 3.0 before, 6.0 now",
+        "chooser.images.horizon: 100 before, 200 now",
+        "router.models.money.per_request: 0.001 before, 0.005 now",
+        "router.good.least_reward: 0.5 before, 0.75 now",
+        "pacer.campaign.period: '' before, 'day' now",
+    ]
+    old.objects["images"].chooser.settle(str(choice), 1.0, 2.5)
+    assert new.metrics("images")["spent"] == {"money": 2.5}
+    change_limits(worker.objects["images"].chooser, {"limit": 7.0})
+    for service in (old, new, worker):
+        service.close()
+    again = open_service(mixed(6.0, 200, 5e-3, 0.75, "day"), tmp_path)
+    assert limits(again) == (7.0, 200, 5e-3, 0.75, "day")
+    assert said()[5:] == ["chooser.images.money.limit: 7.0 in the database was set after 6.0 in the file, and stays"]
+    again.close()
+    again = open_service(mixed(8.0, 200, 5e-3, 0.75, "day"), tmp_path)  # the file has changed since
+    assert limits(again)[0] == 8.0
+    again.close()
+    for table, message in (
+        (mixed(1e6), r"chooser\.images\.budgets: no sequence of 100 requests"),
+        (mixed(horizon=0), "horizon"),
+        (mixed(replan=True), r"rule\.replan was False, is True"),
+    ):
+        with pytest.raises((InputError, DatabaseError), match=message):
+            open_service(table, tmp_path)
+    again = open_service(mixed(8.0, 200, 5e-3, 0.75, "day"), tmp_path)
+    assert limits(again) == (8.0, 200, 5e-3, 0.75, "day")
+    again.close()
 
 
 OPERATOR, TEAM = new_token(), new_token()
@@ -205,7 +267,24 @@ def test_an_operator_changes_limits_over_http(tmp_path):
             assert team.status()["images"]["spent"] == {"money": 0.125}
             with pytest.raises(ServerError, match="token"):
                 operator.correct("campaign", "one", 1)
-            assert operator.set("campaign", budget=30.0)["limit"] == 30.0
+            assert operator.set("campaign", budget=30.0)["limits"]["budget"] == 30.0
+            assert operator.set("campaign", period="day")["limits"]["period"] == "day"
+            assert operator.set("images", limit=2.0)["limits"]["money.limit"] == 2.0
+            assert operator.set("images", "money", limit=2.5, note="ticket 2")["limits"]["money.limit"] == 2.5
+            assert operator.set("models", per_request=2e-3)["limits"]["money.per_request"] == 2e-3
+            assert operator.reset("campaign", spent=0.125)["spent"] == 0.125
+            for change in (
+                lambda: operator.set("images", limit=-2.0),
+                lambda: operator.set("models", limit=2.0),
+                lambda: operator.set("models", least_quality=0.5),
+                lambda: operator.set("money", "team", limit=1.5),
+                lambda: operator.reset("images"),
+                lambda: operator.set("power", horizon=3),
+            ):
+                with pytest.raises(ServerError) as caught:
+                    change()
+                assert caught.value.status == 400
+            assert team.status()["images"]["limit"] == {"money": 2.5}
             assert team.status()["campaign"]["limit"] == 30.0
             with pytest.raises(ServerError, match="cannot be changed"):
                 operator.set("campaign", limit=1)

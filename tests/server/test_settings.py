@@ -104,8 +104,8 @@ def test_errors_of_toml_name_the_file(tmp_path, text):
 
 def test_a_stored_object_with_other_settings_is_refused(tmp_path):
     open_service(chooser(), tmp_path).close()
-    with pytest.raises(DatabaseError, match=r"horizon was 10, is 20"):
-        open_service(chooser(horizon=20), tmp_path)
+    with pytest.raises(DatabaseError, match=r"rule\.replan was False, is True"):
+        open_service(chooser(replan=True), tmp_path)
 
 
 def test_the_environment_may_name_the_database(tmp_path, monkeypatch):

@@ -7,24 +7,24 @@ import getpass
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Literal
+from typing import Literal
 
 import tyro
 
 from longterm import money
 from longterm._base.display import TextTable
-from longterm._base.messages import did_you_mean
 from longterm.catalogue.words import parse_words
 from longterm.cli.output import terminal_width
 from longterm.errors import InputError
-from longterm.money import Ledger, LivePacer
+from longterm.money import Chooser, Ledger, LivePacer
 from longterm.money.ledger.accounts import LedgerEntry, OpenHold
-from longterm.money.pacing.live_pacer import CHANGEABLE
+from longterm.money.limits import change_limits, limits_of
 from longterm.storage import backup, restore
 from longterm.storage.contents import StoredObject, describe, read_definition, rename
+from longterm.storage.specification import rebuilt
 
 MOST_HOLDS = 50
 """Open holds that `show` lists, the oldest first."""
@@ -39,16 +39,21 @@ class StateCommand:
 
       show DB                           objects, accounts, open holds and leases with their age
       set DB money/search limit=50      change limit, reserve, period, timezone or rate of an account
-      set DB campaign budget=900        change budget or horizon of a pacer
+      set DB campaign budget=900        change budget, horizon, period or timezone of a pacer
+      set DB helpdesk limit=6000        change limit, horizon, per_request, credit or bank of a chooser or a router
       reset DB money/search [SPENT]     set the money that counts as spent in the present period
+      reset DB campaign [SPENT]         the same for a pacer
       release DB [LEDGER] KEY           give back a hold, or a lease whose holder died (--force before its end)
       correct DB [LEDGER] KEY ACTUAL    replace the cost of a settled hold
+      release DB campaign TOKEN         give up an open round of a pacer, a chooser or a router
+      correct DB campaign TOKEN ACTUAL  replace what a closed one has cost
       rename DB OLD NEW                 give an object another name; stop its services first
       log DB --since 24h                who spent what, when and how much, as CSV or JSON lines
       backup DB FILE                    write a copy of a SQLite database while services use it
       restore FILE DB                   replace a database by such a copy; stop its services first
 
-    LEDGER may be left out if the database has one only. Every change is in the log, with --note and your user name.
+    LEDGER may be left out if the database has one only. Every change of a ledger is in the log, with --note and your
+    user name.
 
     for example:
       longterm state show service.db
@@ -110,49 +115,94 @@ class StateCommand:
     def _set(self) -> None:
         target, *pairs = self._words("money/search limit=50", 2)
         given = parse_words(" ".join(["set", *pairs]), "words")[1]
-        if "/" not in target:
-            self._set_pacer(target, given)
+        name, slash, part = target.partition("/")
+        if read_definition(self.database, name)[0] == "ledger":
+            with self._account(target) as (ledger, account, done):
+                ledger.change(account, given, **done)
+                _say(f"{target}: {ledger.settings[account]._asdict()}")
             return
-        with self._account(target) as (ledger, account, done):
-            ledger.change(account, given, **done)
-            _say(f"{target}: {ledger.settings[account]._asdict()}")
+        with self._limited(name) as found:
+            before = limits_of(found)
+            change_limits(found, {f"{part}.{key}" if slash else key: value for key, value in given.items()})
+            after = limits_of(found)
+        _say(
+            f"{name}: " + ", ".join(f"{key} {before[key]} → {after[key]}" for key in after if after[key] != before[key])
+        )
 
-    def _set_pacer(self, name: str, given: dict[str, Any]) -> None:
-        """Change the budget or the horizon of a pacer."""
+    @contextmanager
+    def _limited(self, name: str) -> Iterator[Chooser | LivePacer]:
+        """Open a chooser, a router or a pacer with the arguments that are stored."""
         kind, stored = read_definition(self.database, name)
-        rule = stored.get("pacer", {})
-        shape = getattr(money, str(rule.pop("class", "")), None)
-        if kind != "live pacer" or shape is None or any(isinstance(value, dict) for value in rule.values()):
-            what = f"{name!r} is a {kind}, and its limits are in the service's file"
-            raise InputError("words", what, "Write LEDGER/ACCOUNT, or the name of a pacer")
-        for key in given:
-            if key not in CHANGEABLE:
-                raise InputError(
-                    key,
-                    f"of a pacer cannot be changed{did_you_mean(key, CHANGEABLE)}",
-                    f"Choose from {list(CHANGEABLE)}",
-                )
-        with LivePacer.open(self.database, shape(**rule), name=name) as live:
-            live.change(**given)
-            _say(f"{name}: {live.pacer}")
+
+        def classes(of: str) -> type | None:
+            found: type | None = getattr(money, of, None)
+            return found
+
+        if kind == "live pacer":
+            place = {"period": stored["period"], "timezone": stored["timezone"]}
+            with LivePacer.open(self.database, rebuilt(stored["pacer"], classes), name=name, **place) as pacer:
+                yield pacer
+        elif kind == "chooser":
+            rule, holds = rebuilt(stored["rule"], classes), rebuilt(stored["holds"], classes)
+            with Chooser.open(self.database, rule, name=name, holds=holds) as chooser:
+                yield chooser
+        else:
+            what = f"{name!r} is a {kind}, which has no limits"
+            raise InputError("words", what, "Write LEDGER/ACCOUNT, or the name of a pacer, a chooser or a router")
 
     def _reset(self) -> None:
         target, *rest = self._words("money/search [SPENT]", 1, 2)
+        if "/" not in target:
+            with self._limited(target) as found:
+                if not isinstance(found, LivePacer):
+                    remedy = f"Raise its limit in place of it: longterm state set DB {target} limit=…"
+                    raise InputError("words", "a chooser's money cannot be reset, since its prices go with it", remedy)
+                found.reset(_number("SPENT", rest[0]) if rest else 0.0)
+                _say(f"{target}: {found}")
+            return
         with self._account(target) as (ledger, account, done):
             ledger.reset(account, _whole("SPENT", rest[0]) if rest else 0, **done)
             _say(f"{target}: {ledger.balance(account)}")
 
     def _release(self) -> None:
         *named, key = self._words("[LEDGER] KEY", 1, 2)
+        if self._has_rounds(*named):
+            with self._round(named[0], key) as found:
+                found.skip(key)
+            _say(f"{key}: given up")
+            return
         with self._opened(*named) as ledger:
             ledger.release(key, force=self.force, who=_user())
             _say(f"{key}: released")
 
     def _correct(self) -> None:
         *named, key, actual = self._words("[LEDGER] KEY ACTUAL", 2, 3)
+        if self._has_rounds(*named):
+            with self._round(named[0], key) as found:
+                found.correct(key, _number("ACTUAL", actual), force=self.force)
+            _say(f"{key}: {actual}")
+            return
         with self._opened(*named) as ledger:
             done = ledger.correct(key, _whole("ACTUAL", actual), force=self.force, who=_user(), note=self.note)
             _say(str(done))
+
+    def _has_rounds(self, name: str = "") -> bool:
+        """Return whether this is an object with rounds, and not a ledger."""
+        return bool(name) and read_definition(self.database, name)[0] != "ledger"
+
+    @contextmanager
+    def _round(self, name: str, token: str) -> Iterator[Chooser | LivePacer]:
+        """Open the object of a round, unless a ledger holds money for the round: the service changes both at once."""
+        for one in describe(self.database):
+            account = None
+            if one.kind == "ledger":
+                with self._opened(one.name) as ledger, suppress(InputError):
+                    account = ledger.account_of(f"{name} {token}")
+            if account is not None:
+                what = f"{token!r} has its money from {one.name}/{account}, which must change in the same moment"
+                raise InputError("words", what, "Call /correct or /skip of the service")
+        with self._limited(name) as found:
+            yield found
 
     def _rename(self) -> None:
         old, new = self._words("OLD NEW", 2, 2)
@@ -287,6 +337,13 @@ def _whole(name: str, text: str) -> int:
         return int(text.replace("_", ""))
     except ValueError:
         raise InputError(name, f"{text!r} is not a whole number", "Give an amount in the ledger's unit") from None
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        return float(text.replace("_", ""))
+    except ValueError:
+        raise InputError(name, f"{text!r} is not a number", "Give an amount of money") from None
 
 
 def _user() -> str:

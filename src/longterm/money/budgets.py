@@ -5,6 +5,9 @@ equally tight. With c ≤ `largest` and T requests, ρ̂_i = limit_i / (T · lar
 
     ĉ_i = c_i · ρ / (ρ̂_i · largest_i)  ∈  [0, 1],     so that Σ c_i ≤ limit_i   ⟺   mean ĉ_i ≤ ρ.
 
+A limit that is changed later leaves the units c_i / ĉ_i as they are. Then each budget has its own rate, and ρ is the
+smallest of them.
+
 A `Ceiling` is open-ended: after t requests Σ c ≤ per_request · t + credit, at any time. Money that was not spent can be
 spent later, or up to an amount `bank`: then it is a token bucket.
 """
@@ -139,9 +142,16 @@ class BudgetSet:
 
     budgets: tuple[Budget | Ceiling, ...]
     horizon: int | None
+    given_unit: tuple[float, ...] | None = None
+    """The units of a set whose limits have been changed since."""
 
     @classmethod
-    def of(cls, budgets: Budget | Ceiling | Sequence[Budget | Ceiling], horizon: int | None) -> BudgetSet:
+    def of(
+        cls,
+        budgets: Budget | Ceiling | Sequence[Budget | Ceiling],
+        horizon: int | None,
+        unit: Sequence[float] | None = None,
+    ) -> BudgetSet:
         """Return the set, once the budgets are known to be compatible."""
         given = (budgets,) if isinstance(budgets, (Budget, Ceiling)) else tuple(budgets)
         if not given:
@@ -158,7 +168,11 @@ class BudgetSet:
                 "is missing, but a Budget has a limit for the whole horizon",
                 "Give the number of requests, or use Ceiling, which needs no horizon",
             )
-        return cls(given, None if horizon is None else validate.count("horizon", horizon))
+        if unit is not None:
+            unit = tuple(validate.positive_scalar("unit", one) for one in unit)
+            if len(unit) != len(given) or any(one < b.largest * (1 - 1e-9) for one, b in zip(unit, given, strict=True)):
+                raise InputError("unit", f"is {unit}", "Give one for each budget, at least its largest cost")
+        return cls(given, None if horizon is None else validate.count("horizon", horizon), unit)
 
     @cached_property
     def sign(self) -> FloatArray:
@@ -181,7 +195,7 @@ class BudgetSet:
         return bool(self.above_cheapest.any())
 
     @cached_property
-    def _lines(self) -> tuple[FloatArray, FloatArray]:
+    def lines(self) -> tuple[FloatArray, FloatArray]:
         """The limits as functions of the number of requests: offsets and slopes, shape (m,)."""
         down = 1 - GUARD
         lines = [
@@ -202,8 +216,16 @@ class BudgetSet:
 
     def limit(self, requests: int) -> FloatArray:
         """Return the limits after so many requests, shape (m,). Those of ceilings are rounded down."""
-        offsets, slopes = self._lines
+        offsets, slopes = self.lines
         return offsets + slopes * requests if self.has_ceiling else offsets
+
+    def withheld(self, before: BudgetSet, requests: int) -> FloatArray:
+        """Return by how much the limits are to be lower because ceilings were different until now, shape (m,).
+
+        It is negative if they were higher. So a new ceiling counts for the requests that come, and not for the past.
+        """
+        new, old = (one.lines[1] * requests for one in (self, before))
+        return np.asarray(np.where(new == old, 0.0, new - old + 2 * GUARD * (new + old)))
 
     @cached_property
     def _depths(self) -> FloatArray:
@@ -240,11 +262,11 @@ class BudgetSet:
     def unspent(self, committed: ExactSum, requests: int, forfeited: FloatArray | float = 0.0) -> float:
         """Return the part of an even spender's money that was not used, in [0, 1]: of the scarcest cap, without credit.
 
-        Money that was `forfeited` does not count. Without a cap it is 0.
+        Money that is `forfeited` does not count. Without a cap it is 0.
         """
         if not self.is_cap.any():
             return 0.0
-        slopes = self._lines[1]
+        slopes = self.lines[1]
         if len(self.budgets) == 1 and slopes[0] > 0:  # the same in Python's numbers, which are faster
             even_money = float(slopes[0]) * requests - float(np.max(forfeited))
             return min(max(1.0 - float(committed.value[0]) / max(even_money, 1 / LARGEST_NUMBER), 0.0), 1.0)
@@ -259,14 +281,27 @@ class BudgetSet:
 
     @cached_property
     def rate(self) -> float:
-        """ρ: the average cost that a request may have, in the units of the rules; the same for every budget."""
-        return float(min(budget.rate(self.horizon) for budget in self.budgets))
+        """ρ: the average cost that a request may have, in the units of the rules."""
+        return float(self.rates.min())
+
+    @cached_property
+    def _own_rates(self) -> FloatArray:
+        """ρ̂, shape (m,)."""
+        return np.array([budget.rate(self.horizon) for budget in self.budgets])
+
+    @cached_property
+    def rates(self) -> FloatArray:
+        """The average cost of a request that each budget allows, in units of the rules, shape (m,)."""
+        if self.given_unit is None:
+            return np.full(len(self.budgets), self._own_rates.min())
+        return np.asarray(self._own_rates * self.largest / self.unit)
 
     @cached_property
     def unit(self) -> FloatArray:
         """One unit of the rules in the units of each budget, shape (m,): ĉ = c / unit."""
-        rates = np.array([budget.rate(self.horizon) for budget in self.budgets])
-        return np.asarray(self.largest * rates / self.rate)
+        if self.given_unit is not None:
+            return np.array(self.given_unit)
+        return np.asarray(self.largest * self._own_rates / self._own_rates.min())
 
     @cached_property
     def above_cheapest(self) -> NDArray[np.bool_]:

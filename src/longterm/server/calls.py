@@ -6,6 +6,7 @@ answer. It runs in the object's thread.
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -17,11 +18,12 @@ from longterm.calibration import LiveIntervals
 from longterm.errors import InputError, LongtermError
 from longterm.learners import Feedback
 from longterm.money import Ledger, LivePacer
-from longterm.money.pacing.live_pacer import CHANGEABLE
+from longterm.money.limits import change_limits, limits_of
 from longterm.play import LiveLearner
 from longterm.server import requests as bodies
 from longterm.server.service import ServedChooser, ServedRouter
 
+LOG = logging.getLogger("longterm.server")
 _LATER = "Wait for open choices to be settled, or raise the limit with longterm state set"
 
 
@@ -192,20 +194,25 @@ def release(found: Ledger, body: bodies.Release, who: str) -> bodies.Done:
 # --- what a person changes --------------------------------------------------------------------------------------
 
 
-def change(found: Ledger | LivePacer, body: bodies.ChangeRequest, who: str) -> bodies.SettingsReply:
-    """Change an account's limit, reserve, period, time zone or rate, or a pacer's budget or horizon."""
+def change(
+    found: Ledger | LivePacer | ServedChooser | ServedRouter, body: bodies.ChangeRequest, who: str
+) -> bodies.SettingsReply | bodies.LimitsReply:
+    """Change the settings of an account, the budget of a pacer, or the limits of a chooser or a router."""
     given = body.model_dump(exclude={"name", "account", "note"}, exclude_none=True)
     if isinstance(found, Ledger):
         if body.account is None:
             raise InputError("account", "is missing", "Name the account of the ledger")
         found.change(body.account, given, who=who, note=body.note)
         return _settings(found, body.account)
-    for name in given:
-        if name not in CHANGEABLE:
-            raise InputError(name, "of a pacer cannot be changed", f"Choose from {list(CHANGEABLE)}")
-    found.change(**given)
-    pacer: Any = found.pacer
-    return bodies.SettingsReply(limit=pacer.budget, horizon=pacer.horizon, spent=found.spent, held=found.held)
+    limited: Any = getattr(found, "chooser", found)
+    if "least_quality" in given:
+        given["least_reward"] = given.pop("least_quality")
+    before = limits_of(limited)
+    change_limits(limited, {f"{body.account}.{name}" if body.account else name: one for name, one in given.items()})
+    after = limits_of(limited)
+    changed = {name: (before[name], after[name]) for name in after if after[name] != before[name]}
+    LOG.warning("%s: %s were changed (old, new) by %s. %s", body.name, changed, who, body.note)
+    return bodies.LimitsReply(limits=after)
 
 
 def _settings(found: Ledger, account: str) -> bodies.SettingsReply:
@@ -213,8 +220,15 @@ def _settings(found: Ledger, account: str) -> bodies.SettingsReply:
     return bodies.SettingsReply(**found.settings[account]._asdict(), spent=balance.spent, held=balance.held)
 
 
-def reset(found: Ledger, body: bodies.Reset, who: str) -> bodies.SettingsReply:
-    """Set the money that counts as spent in an account in its present period."""
+def reset(found: Ledger | LivePacer, body: bodies.Reset, who: str) -> bodies.SettingsReply | bodies.LimitsReply:
+    """Set the money that counts as spent in an account, or a pacer, in its present period."""
+    if isinstance(found, LivePacer):
+        before = found.spent
+        found.reset(body.spent)
+        LOG.warning("%s: spent %g was reset to %g by %s. %s", body.name, before, body.spent, who, body.note)
+        return bodies.LimitsReply(limits=limits_of(found), spent=found.spent)
+    if body.account is None or not isinstance(body.spent, int):
+        raise InputError("account", "is missing, or the amount is not whole", "Name the account of the ledger")
     found.reset(body.account, body.spent, who=who, note=body.note)
     return _settings(found, body.account)
 
@@ -251,6 +265,7 @@ def _held_account(found: Ledger, body: bodies.SettleHold | bodies.Release) -> st
 
 
 _CHOOSERS = (ServedChooser, ServedRouter)
+_SETTINGS: Any = bodies.SettingsReply | bodies.LimitsReply
 _LEARNERS = (LiveLearner, LiveIntervals)
 CALLS = (
     Call("act", bodies.Act, bodies.Acted, _CHOOSERS, act),
@@ -262,8 +277,8 @@ CALLS = (
     Call("hold", bodies.HoldRequest, bodies.Held, (Ledger,), hold, _named_account),
     Call("settle-hold", bodies.SettleHold, bodies.Done, (Ledger,), settle_hold, _held_account),
     Call("release", bodies.Release, bodies.Done, (Ledger,), release, _held_account),
-    Call("set", bodies.ChangeRequest, bodies.SettingsReply, (Ledger, LivePacer), change, is_admin=True),
-    Call("reset", bodies.Reset, bodies.SettingsReply, (Ledger,), reset, is_admin=True),
+    Call("set", bodies.ChangeRequest, _SETTINGS, (Ledger, LivePacer, *_CHOOSERS), change, is_admin=True),
+    Call("reset", bodies.Reset, _SETTINGS, (Ledger, LivePacer), reset, is_admin=True),
     Call("correct", bodies.Correct, bodies.Corrected, (Ledger, LivePacer, *_CHOOSERS), correct, is_admin=True),
     Call("force-release", bodies.ForceRelease, bodies.Done, (Ledger,), force_release, is_admin=True),
 )

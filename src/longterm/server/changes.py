@@ -12,7 +12,8 @@ import logging
 from typing import Any
 
 from longterm.errors import DatabaseError, InputError
-from longterm.money import Ledger, LivePacer
+from longterm.money import Ledger
+from longterm.money.limits import Limited, change_limits, limits_of
 from longterm.storage import schema as sql
 from longterm.storage.contents import describe
 from longterm.storage.database import Database
@@ -99,21 +100,34 @@ def log_changes(place: str, changed: dict[str, Any], present: dict[str, Any]) ->
         LOG.warning("%s.%s: %r before, %r now", place, key, present[key], value)
 
 
-def apply_pacer(live: LivePacer, place: str, wanted: dict[str, Any], before: dict[str, Any] | None) -> None:
-    """Apply what has changed in the file about a pacer that exists.
+def apply_limits(found: Limited, place: str, wanted: dict[str, Any], applied: dict[str, dict[str, Any]] | None) -> None:
+    """Apply what has changed in the file about a chooser, a router or a pacer that exists.
 
     Parameters
     ----------
-    live : LivePacer
-        The pacer, opened with `follow`.
-    place, wanted, before
-        As for `differing`.
+    found : Chooser or LivePacer
+        The object, opened with `follow`. It is closed if the change cannot be made.
+    place : str
+        Its table in the file, for messages.
+    wanted : dict
+        What the file says.
+    applied : dict, optional
+        What the file said when it was last applied, by table; None if changes are not to be applied.
     """
-    present = {key: getattr(live.pacer, key) for key in wanted}
-    changed = differing(place, wanted, before, present)
-    if changed:
-        live.change(**changed)
-        log_changes(place, changed, present)
+    if applied is None:
+        return
+    try:
+        present = limits_of(found)
+        changed = differing(place, wanted, applied.get(place), present)
+        if changed:
+            change_limits(found, changed)
+            log_changes(place, changed, present)
+    except InputError as error:
+        found.close()
+        raise InputError(f"{place}.{error.argument}", error.what, error.remedy) from error
+    except BaseException:
+        found.close()
+        raise
 
 
 def apply_account(ledger: Ledger, place: str, name: str, wanted: dict[str, Any], before: dict[str, Any] | None) -> None:

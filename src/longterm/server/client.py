@@ -137,14 +137,16 @@ class Client:
     # --- with a token that may administer ---------------------------------------------------------------------
 
     def set(self, name: str, account: str | None = None, *, note: str = "", **changes: Any) -> dict[str, Any]:
-        """Change and return the settings of an account, or of a pacer.
+        """Change and return the settings of an account, or the `limits` of a pacer, a chooser or a router.
 
-        `limit`, `reserve`, `period`, `timezone` or `rate` of an account; `budget` or `horizon` of a pacer.
+        `limit`, `reserve`, `period`, `timezone`, `rate` of an account; `budget`, `horizon`, `period`, `timezone` of a
+        pacer; `limit`, `horizon`, `per_request`, `credit`, `bank` of a chooser, whose budget `account` names if there
+        are several; `per_request`, `credit`, `bank` or `least_quality` of a router.
         """
         return self._call("set", name=name, account=account, note=note, **changes)
 
-    def reset(self, name: str, account: str, spent: int = 0, *, note: str = "") -> dict[str, Any]:
-        """Set the money that counts as spent in an account in its present period."""
+    def reset(self, name: str, account: str | None = None, spent: float = 0, *, note: str = "") -> dict[str, Any]:
+        """Set the money that counts as spent in an account, or a pacer, in its present period."""
         return self._call("reset", name=name, account=account, spent=spent, note=note)
 
     def correct(

@@ -145,24 +145,28 @@ class Release(Named):
 
 
 class ChangeRequest(Named):
-    """New settings of an account, or the budget and horizon of a pacer. What is left out stays."""
+    """New settings of an account, a pacer, a chooser or a router. What is left out stays."""
 
-    account: Text | None = None
-    limit: int | None = None
+    account: Text | None = Field(default=None, description="Of a ledger; or a budget, of a chooser with several.")
+    limit: int | float | None = Field(default=None, description="Of an account, in whole units; or of a budget.")
     reserve: int | None = None
     period: Literal["day", "week", "month", ""] | None = Field(default=None, description='"" is none.')
     timezone: Text | None = None
     rate: int | None = None
-    budget: float | None = None
+    budget: float | None = Field(default=None, description="Of a pacer.")
     horizon: int | None = None
+    per_request: float | None = Field(default=None, description="The ceiling of a router or a chooser.")
+    credit: float | None = None
+    bank: float | None = None
+    least_quality: float | None = Field(default=None, description="Of a router without a ceiling.")
     note: Note = ""
 
 
 class Reset(Named):
-    """The money that counts as spent in an account from now on."""
+    """The money that counts as spent in an account, or a pacer, from now on."""
 
-    account: Text
-    spent: int = 0
+    account: Text | None = None
+    spent: int | float = 0
     note: Note = ""
 
 
@@ -184,17 +188,23 @@ class ForceRelease(Named):
 
 
 class SettingsReply(BaseModel):
-    """An account, or a pacer."""
+    """An account."""
 
-    limit: float | int
+    limit: int
     parent: str | None = None
     period: str | None = None
     timezone: str | None = None
     rate: int | None = None
     reserve: int | None = None
-    horizon: int | None = None
-    spent: float | int
-    held: float | int
+    spent: int
+    held: int
+
+
+class LimitsReply(BaseModel):
+    """What can be changed of a pacer, a chooser or a router, with its present values; and the money of a pacer."""
+
+    limits: dict[str, Any]
+    spent: float | None = None
 
 
 class Corrected(BaseModel):

@@ -54,9 +54,11 @@ from longterm.money import (
     SharedAccount,
     ThompsonSampling,
 )
+from longterm.money.choosing.primal_dual import LIMITS
 from longterm.money.pacing.live_pacer import CHANGEABLE
+from longterm.money.periods import Period
 from longterm.play import LiveLearner
-from longterm.server.changes import AppliedSettings, apply_account, apply_pacer, warn_of_others
+from longterm.server.changes import AppliedSettings, apply_account, apply_limits, warn_of_others
 from longterm.server.service import POSTGRES, ServedChooser, ServedRouter, Service
 from longterm.server.tokens import HASH, Caller, KnownToken
 from longterm.storage.pool import limit_connections
@@ -70,6 +72,7 @@ PRIMALS = {one.__name__: one for one in (ThompsonSampling, LinearUCB, EXP3IX, Ex
 DUALS = {one.__name__: one for one in (EntropicDual, EuclideanDual, HedgeDual, PlannedPrice)}
 PACERS = {one.__name__: one for one in (DualMirrorDescent, ReturnOnSpend)}
 LONGEST_NAME = 60
+_ROUTER = {"per_request", "least_quality", "features", "credit", "bank", "largest", "seed"}
 DATABASE = "LONGTERM_DATABASE"
 """The environment variable that replaces the database of the file, so that a password need not be in it."""
 
@@ -134,7 +137,7 @@ class RoundsTable(Table):
     expire_after: int | None = None
     max_age: float | None = None
 
-    def limits(self) -> dict[str, Any]:
+    def window(self) -> dict[str, Any]:
         """Return the limits of open rounds as keyword arguments."""
         names = ("max_in_flight", "expire_after", "max_age")
         return {name: getattr(self, name) for name in names}
@@ -158,7 +161,7 @@ class LearnerTable(RoundsTable):
         problem = entry.build(**given)
         stated = getattr(problem, "problem", problem)
         rule = kind.learner(stated, self.horizon, own)
-        return LiveLearner.open(place.url, rule, stated, **self.limits(), **place.options)
+        return LiveLearner.open(place.url, rule, stated, **self.window(), **place.options)
 
 
 class ChooserTable(RoundsTable):
@@ -190,7 +193,14 @@ class ChooserTable(RoundsTable):
         dual = chosen(f"{where}.dual", self.dual, DUALS)
         rule = PrimalDual(primal, dual, money, self.horizon, stop=self.stop, replan=self.replan)
         options: dict[str, Any] = {"seed": self.seed, "account": _shared(self.account, where), "names": names}
-        return ServedChooser(Chooser.open(place.url, rule, **options, **self.limits(), **place.options), names)
+        found = Chooser.open(place.url, rule, follow=True, **options, **self.window(), **place.options)
+        apply_limits(found, place.where, self.changeable(), place.applied)
+        return ServedChooser(found, names)
+
+    def changeable(self) -> dict[str, Any]:
+        """Return what may be changed while the chooser is used."""
+        given = {f"{b.get('name', 'money')}.{name}": b[name] for b in self.budgets for name in LIMITS if name in b}
+        return given if self.horizon is None else given | {"horizon": self.horizon}
 
 
 class RouterTable(RoundsTable):
@@ -201,6 +211,7 @@ class RouterTable(RoundsTable):
     least_quality: float | None = None
     features: int | None = None
     credit: float = 0.0
+    bank: float | None = None
     largest: dict[str, float] | None = None
     seed: int = 0
     max_in_flight: int = 100_000
@@ -209,31 +220,43 @@ class RouterTable(RoundsTable):
 
     def open(self, place: Place) -> ServedRouter:
         """Open the router."""
-        given = self.model_dump(include={"per_request", "least_quality", "features", "credit", "largest", "seed"})
-        given |= self.limits() | {"account": _shared(self.account, place.where)}
-        return ServedRouter(Router.for_models(self.prices, **given, url=place.url, **place.options))
+        given = self.model_dump(include=_ROUTER)
+        given |= self.window() | {"account": _shared(self.account, place.where)}
+        router = Router.for_models(self.prices, **given, follow=True, url=place.url, **place.options)
+        apply_limits(router.chooser, place.where, self.changeable(), place.applied)
+        return ServedRouter(router)
+
+    def changeable(self) -> dict[str, Any]:
+        """Return what may be changed while the router is used."""
+        if self.least_quality is not None:
+            return {"least_reward": self.least_quality}
+        bank = {} if self.bank is None else {"money.bank": self.bank}
+        return {"money.per_request": self.per_request, "money.credit": self.credit, **bank}
 
 
 class PacerTable(Table):
     """A pacer."""
 
     rule: dict[str, Any]
+    period: Period | None = None
+    timezone: str = "UTC"
+    max_age: float | None = None
     account: dict[str, Any] | None = None
     unit: str = ""
 
     def open(self, place: Place) -> LivePacer:
-        """Open the pacer, and apply a changed budget or horizon."""
-        where = f"{place.where}.rule"
-        rule = chosen(where, self.rule, PACERS)
-        account = _shared(self.account, place.where)
-        live = LivePacer.open(place.url, rule, account=account, follow=True, **place.options)
-        if place.applied is not None:
-            at(where, apply_pacer, live, where, self.changeable(), place.applied.get(where))
+        """Open the pacer, and apply what has changed in the file about it."""
+        rule = chosen(f"{place.where}.rule", self.rule, PACERS)
+        given: dict[str, Any] = self.model_dump(include={"period", "timezone", "max_age"})
+        given |= {"account": _shared(self.account, place.where)}
+        live = at(place.where, LivePacer.open, place.url, rule, follow=True, **given, **place.options)
+        apply_limits(live, place.where, self.changeable(), place.applied)
         return live
 
     def changeable(self) -> dict[str, Any]:
         """Return what may be changed while the pacer is used."""
-        return {name: self.rule[name] for name in CHANGEABLE if name in self.rule}
+        rule = {name: self.rule[name] for name in CHANGEABLE if name in self.rule}
+        return rule | {"period": self.period or "", "timezone": self.timezone}
 
 
 class IntervalsTable(Table):
@@ -381,7 +404,9 @@ def open_service(table: Mapping[str, Any], folder: Path, *, apply: bool = True) 
             raise InputError("service", "has no object", remedy)
         if memory is not None:
             accounts = {name: one.accounts for name, one in tables.items() if isinstance(one, LedgerTable)}
-            memory.add({f"pacer.{k}.rule": t.changeable() for k, t in tables.items() if isinstance(t, PacerTable)})
+            limited = (ChooserTable, RouterTable, PacerTable)
+            kinds = service.kinds
+            memory.add({f"{kinds[k]}.{k}": t.changeable() for k, t in tables.items() if isinstance(t, limited)})
             memory.add(
                 {
                     f"ledger.{name}.accounts.{account}": table.model_dump()

@@ -17,7 +17,7 @@ import os
 import secrets
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -148,11 +148,10 @@ class Replica(Generic[C]):
         self.epoch = draw_epoch()
         """A random number of this process's rounds: after a backup was restored, lost rounds stay unknown."""
         self._definition = specification(definition)
-        self.changeable: dict[str, Callable[[Any], dict[str, Any]]] = {}
-        """Arguments that may be changed in the database, each with a function that adopts its new value.
-
-        It returns the arguments of the constructor after the change.
-        """
+        self.changeable: Collection[str] = ()
+        """The places of arguments that may be changed in the database."""
+        self.adopt: Callable[[dict[str, Any]], dict[str, Any]] = lambda values: {}
+        """Use new values of such arguments. It returns the arguments of the constructor after the change."""
         self.follows = False
         """True once the object is open: what other processes change is adopted."""
         self._may_fork = may_fork
@@ -456,18 +455,19 @@ class Replica(Generic[C]):
 
     def _adopt(self, values: dict[str, Any]) -> None:
         """Take over arguments that another process has changed."""
-        for place, value in values.items():
-            self._definition = specification(self.changeable[place](value))
+        if values:
+            self._definition = specification(self.adopt(values))
 
-    def redefine(self, changes: dict[str, Any], check: Callable[[], None]) -> None:
+    def redefine(self, plan: Callable[[], dict[str, Any]], adapt: Callable[[], Change] | None = None) -> None:
         """Change arguments of the object, here and in all processes that use it.
 
         Parameters
         ----------
-        changes : dict of str to object
-            New values by their places, all of them in `changeable`.
-        check : callable
-            Raises an InputError if the present state forbids them.
+        plan : callable
+            Returns new values by their places, all of them in `changeable`. It raises an InputError if the present
+            state forbids them.
+        adapt : callable, optional
+            Returns the change of the state that follows, once they are adopted.
         """
         with self.guard.wait():
             self.guard.owner = threading.get_ident()
@@ -477,14 +477,17 @@ class Replica(Generic[C]):
                     self._make(self._expiry)
                 database = self.database
                 if database is None:
-                    check()
-                    self._adopt(changes)
+                    self._adopt(plan())
+                    if adapt is not None:
+                        self._unfinished = adapt()
+                        self._repair()
                     return
                 self._is_stale = True
                 with database.locked(self.name):
                     self._read_object(database)
-                    check()
-                    self._adopt(changes)
+                    self._adopt(plan())
+                    if adapt is not None:
+                        database.write_locked(*adapt().statements(self.copy, self.name, database.seconds()))
                     given = json.dumps(self._definition), self.now(), self.name
                     database.write_locked([(sql.REDEFINE_OBJECT, given)], 1)
             finally:

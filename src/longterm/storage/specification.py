@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import partial
@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from longterm._base.registered import registered_name
+from longterm.errors import InputError
 
 LONG = 16
 """Arrays of more numbers than this are hashed."""
@@ -111,8 +112,9 @@ def difference(stored: Any, given: Any, place: str = "learner") -> str | None:
     >>> difference({"holds": "worst"}, {"holds": {"class": "ExcessHold", "share": 0.02}}, "")
     "holds was 'worst', is ExcessHold(share=0.02)"
     """
-    found = sorted(_differences(stored, given, place), key=lambda pair: pair[0].count("."))
-    return "; ".join(f"{name} {values}" for name, values in found[:MOST_DIFFERENCES]) or None
+    found = sorted(_differences(stored, given, place), key=lambda one: one[0].count("."))
+    words = [f"{name} was {_in_words(old)}, is {_in_words(new)}" for name, old, new in found[:MOST_DIFFERENCES]]
+    return "; ".join(words) or None
 
 
 def changed_values(stored: Any, given: Any, changeable: Collection[str]) -> dict[str, Any] | None:
@@ -126,18 +128,42 @@ def changed_values(stored: Any, given: Any, changeable: Collection[str]) -> dict
         The places of arguments that may be changed, such as "pacer.budget".
     """
     found = {}
-    for place, _ in _differences(stored, given, ""):
+    for place, value, _ in _differences(stored, given, ""):
         if place not in changeable:
             return None
-        value = stored
-        for part in place.split("."):
-            value = value[part]
         found[place] = value
     return found
 
 
-def _differences(stored: Any, given: Any, place: str) -> Iterator[tuple[str, str]]:
-    """Yield the name of each argument that differs, and both values in words."""
+def rebuilt(stored: Any, classes: Callable[[str], type | None]) -> Any:
+    """Return the object that a specification describes.
+
+    Parameters
+    ----------
+    stored : JSON
+        A specification. A part that is an array of more than 16 numbers, or a function, cannot be made again.
+    classes : callable
+        From the name of a class to the class; None if it is not known.
+
+    Raises
+    ------
+    InputError
+        If a part cannot be made again.
+    """
+    if isinstance(stored, list):
+        return [rebuilt(item, classes) for item in stored]
+    if not isinstance(stored, dict):
+        return stored
+    arguments = dict(stored)
+    kind = classes(str(arguments.pop("class", "")))
+    if kind is None:
+        what = f"{_in_words(stored):.80} is not stored whole"
+        raise InputError("name", what, "Open the object in Python with its arguments, and change it there")
+    return kind(**{key: rebuilt(item, classes) for key, item in arguments.items()})
+
+
+def _differences(stored: Any, given: Any, place: str) -> Iterator[tuple[str, Any, Any]]:
+    """Yield the name of each argument that differs, and both values."""
     if isinstance(stored, dict) and isinstance(given, dict) and _kind(stored) == _kind(given):
         inside = f"{place}." if place else ""
         for key in dict.fromkeys([*stored, *given]):
@@ -146,7 +172,7 @@ def _differences(stored: Any, given: Any, place: str) -> Iterator[tuple[str, str
         for i, (old, new) in enumerate(zip(stored, given, strict=True)):
             yield from _differences(old, new, f"{place}[{i}]")
     elif stored != given:
-        yield place, f"was {_in_words(stored)}, is {_in_words(given)}"
+        yield place, stored, given
 
 
 def _kind(stored: dict[str, Any]) -> tuple[Any, ...]:

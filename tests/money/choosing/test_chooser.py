@@ -212,7 +212,7 @@ def test_the_lesson_of_a_late_reward_uses_the_prices_of_its_own_round():
     loss = (
         setting.lowest_payoff + setting.payoff_range - 1.0
     ) / setting.payoff_range  # λ_1 = 0: the payoff is the reward
-    assert gained[first.action] == pytest.approx(loss / (first.probability + made.rule.primal.step / 2))
+    assert gained[first.action] == pytest.approx(loss / (first.probability + made.rule.primal.step_in(setting) / 2))
 
 
 def test_settling_in_another_order_ends_in_the_same_belief():

@@ -190,7 +190,7 @@ def test_a_choice_stays_known_over_any_number_of_processes(tmp_path):
 def test_another_rule_is_refused_in_words(tmp_path):
     rule = rules()["exp3"]
     opened(tmp_path, rule).close()
-    other = PrimalDual(EXP3IX(3, step=rule.primal.step), HedgeDual(step=rule.dual.step), Budget(30.0, 1.0), 300)
+    other = PrimalDual(EXP3IX(3), HedgeDual(), Budget(30.0, 1.0), 300)
     with pytest.raises(DatabaseError, match=r"rule\.horizon was 200, is 300"):
         opened(tmp_path, other)
 

@@ -13,6 +13,7 @@ computes their effect, and `storage.replica` handles transactions, locks and int
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from types import MappingProxyType
 from typing import Any, Literal, Self
@@ -34,7 +35,7 @@ from longterm.money.choosing.choice import (
     require_paid,
 )
 from longterm.money.choosing.chooser_copy import MOST_ACTIONS, Change, ChooserCopy
-from longterm.money.choosing.primal_dual import PrimalDual, RuleState
+from longterm.money.choosing.primal_dual import LIMITS, PrimalDual, RuleState
 from longterm.money.choosing.primals import ActionOutcomes, OpenChoice
 from longterm.money.holds import ExcessHold
 from longterm.money.ledger.accounts import ABSURD
@@ -45,6 +46,7 @@ from longterm.storage.database import Durability
 from longterm.storage.positions import require_position
 from longterm.storage.replica import LONGEST_NAME, Metrics, Replica, Stored
 from longterm.storage.rounds import NOTHING, NoChange, Window
+from longterm.storage.specification import changed_values, specification
 from longterm.storage.tokens import Token, is_storable, require_key
 
 
@@ -120,11 +122,12 @@ class Chooser(Stored[ChooserCopy]):
             _require_one_cap(rule)
         copy = ChooserCopy(rule, seed, Window.of(max_in_flight, expire_after, max_age, remember), calibrated)
         self._spending = account
-        # The number of actions is part of the state, not of the definition, if it can change.
-        is_open = rule.is_extendable and getattr(rule.primal, "prior", None) is None
-        definition = {"rule": rule.with_actions(1) if is_open else rule, "holds": holds}
-        self._replica = Replica(copy, definition, may_fork=False, clock=clock)
+        self._replica = Replica(copy, self._definition(copy, holds), may_fork=False, clock=clock)
         self._replica.expire = self._expiring
+        count = len(copy.rule.budget_set.budgets)
+        limits = [f"rule.budgets[{index}].{name}" for index in range(count) for name in LIMITS]
+        self._replica.changeable = [*limits, "rule.horizon", "rule.unit", "rule.dual.least_reward"]
+        self._replica.adopt = self._adopt
         self._warned_of_horizon = False
 
     @property
@@ -148,6 +151,7 @@ class Chooser(Stored[ChooserCopy]):
         holds: Literal["worst"] | ExcessHold = "worst",
         account: SharedAccount | None = None,
         names: Sequence[str] = (),
+        follow: bool = False,
         clock: Clock = SYSTEM,
     ) -> Self:
         """Return the chooser with this name in a database, or create it there.
@@ -174,6 +178,9 @@ class Chooser(Stored[ChooserCopy]):
             action that the account cannot pay for is not affordable. Objects that name one account share its limit.
         names : sequence of str, optional
             The names of the actions; see `name_actions`.
+        follow : bool
+            Use the limits and the horizon of the database where they were changed, in place of those of `rule`. With
+            False other ones are an error. What `change` changes later is followed in any case.
         clock : Clock
             The time; tests give their own.
 
@@ -195,6 +202,7 @@ class Chooser(Stored[ChooserCopy]):
             "clock": clock,
         }
         chooser = cls(rule, seed=seed, holds=holds, account=account, **limits)
+        chooser._replica.follows = follow
         chooser._replica.attach(url, name, durability)
         database = chooser._replica.database
         if account is not None and database is not None:
@@ -448,6 +456,75 @@ class Chooser(Stored[ChooserCopy]):
             )
         return known
 
+    def change(
+        self,
+        budgets: Mapping[str, Mapping[str, float]] = MappingProxyType({}),
+        *,
+        horizon: int | None = None,
+        least_reward: float | None = None,
+    ) -> None:
+        """Change limits, here and in all processes that use this chooser. Prices and beliefs stay.
+
+        A new limit of a `Budget` is for the whole horizon, and what was spent counts. A new `per_request` of a
+        `Ceiling` counts for the requests from now on: it neither frees nor takes money for those of the past. Default
+        step sizes are those of the new limits, and no theorem covers the change itself.
+
+        Parameters
+        ----------
+        budgets : mapping of str to mapping
+            New numbers by the name of a budget: its `limit`, or `per_request`, `credit` and `bank` of a ceiling.
+        horizon : int, optional
+            The new number of requests.
+        least_reward : float, optional
+            The new target of a `PlannedPrice` with a target for rewards.
+
+        Raises
+        ------
+        InputError
+            If there is no such budget, or a number cannot be used.
+
+        Examples
+        --------
+        >>> from longterm.money import Budget, Chooser, EuclideanDual, PrimalDual, ThompsonSampling
+        >>> rule = PrimalDual(ThompsonSampling(2, 1), EuclideanDual(), Budget(2.0, largest=1.0), horizon=10)
+        >>> chooser = Chooser(rule)
+        >>> chooser.change({"money": {"limit": 3.0}})
+        >>> chooser.metrics()["limit"]
+        {'money': 3.0}
+        """
+        copy, before = self._replica.copy, self.rule
+
+        def plan() -> dict[str, Any]:
+            nonlocal before
+            before = copy.rule
+            new = {"rule": before.with_limits(budgets, horizon, least_reward)}
+            old = {"rule": before}
+            return changed_values(specification(new), specification(old), self._replica.changeable) or {}
+
+        self._replica.redefine(plan, lambda: copy.adapted(before))
+        self._warned_of_horizon = False
+
+    def _adopt(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Use limits that were changed here or by another process, and return the arguments of the constructor."""
+        copy = self._replica.copy
+        rule: Any = copy.rule
+        budgets: list[Any] = []
+        for index, budget in enumerate(rule.budgets):
+            places = {name: f"rule.budgets[{index}].{name}" for name in LIMITS}
+            budgets.append(replace(budget, **{name: values[at] for name, at in places.items() if at in values}))
+        changes = {name: values[f"rule.{name}"] for name in ("horizon", "unit") if f"rule.{name}" in values}
+        if "rule.dual.least_reward" in values:
+            changes["dual"] = replace(rule.dual, least_reward=values["rule.dual.least_reward"])
+        copy.use(replace(rule, budgets=budgets, **changes))
+        return self._definition(copy, "worst" if copy.holds is None else copy.holds)
+
+    @staticmethod
+    def _definition(copy: ChooserCopy, holds: Literal["worst"] | ExcessHold) -> dict[str, Any]:
+        """Return the arguments of the constructor. The number of actions is not one of them if it can change."""
+        rule = copy.rule
+        is_open = rule.is_extendable and getattr(rule.primal, "prior", None) is None
+        return {"rule": rule.with_actions(1) if is_open else rule, "holds": holds}
+
     def skip(self, choice: Choice | str) -> None:
         """Give up a choice. An open cost counts as the money held back for it, and no reward is learned."""
         self._replica.transact(self._skipping, choice)
@@ -629,11 +706,12 @@ class Chooser(Stored[ChooserCopy]):
         copy, rule = self._replica.copy, self.rule
         budgets, requests, state = rule.budget_set, copy.asked, copy.state.rule
         limit, spent = budgets.limit(max(requests, 1)) - state.forfeited, state.spent.value
+        plan = np.maximum(budgets.plan(requests) - state.forfeited, 0.0)
         money = {
             "spent": spent,
             "held": np.maximum(state.committed.value - spent, 0.0) * budgets.is_cap,
             "limit": limit,
-            "plan": budgets.plan(requests),
+            "plan": plan,
             "overshoot": np.maximum(spent - limit, 0.0) * budgets.is_cap,
             "price": rule.prices(state),
         }

@@ -119,7 +119,7 @@ class ChooserCopy(RoundsCopy[ChooserState, OpenChoice]):
         generator = _encode_generator(self._rng)
         self._drawn: NDArray[np.uint64] | None = generator
         """The state of `_rng`, which may be ahead of the chooser's; None if it is unknown."""
-        self._use(rule)
+        self.use(rule)
         super().__init__(
             ChooserState(self._start, generator, ChoiceCounts(actions=rule.actions), {}),
             window,
@@ -127,14 +127,11 @@ class ChooserCopy(RoundsCopy[ChooserState, OpenChoice]):
         others = {"counts": np.zeros(len(ChoiceCounts._fields), np.int64)}
         self._packer = StatePacker(_small(self.state), {"counters": ChoiceCounts._fields}, others)
 
-    def _use(self, rule: PrimalDual) -> None:
-        self._start, self._rule = rule.init(), rule  # in this order: see `rule`
-
     @property
     def rule(self) -> PrimalDual:
         """The rule, with the present number of actions. An interrupted call may have left `_rule` with another."""
         if self._rule.actions != self.state.counts.actions:
-            self._use(self._rule.with_actions(self.state.counts.actions))
+            self.use(self._rule.with_actions(self.state.counts.actions))
         return self._rule
 
     @property
@@ -257,6 +254,20 @@ class ChooserCopy(RoundsCopy[ChooserState, OpenChoice]):
         names = self.state.names if names is None else names
         return self._without_round(self.state._replace(rule=rule, counts=counts, names=names))
 
+    def adapted(self, before: PrimalDual) -> Change:
+        """Return the change of a state whose rule had other limits until now. The beliefs are written at once.
+
+        Lessons that were stored before would be learned differently under the new rule.
+        """
+        counts = self.state.counts
+        counts = counts._replace(lessons=counts.lessons + 1, base=counts.lessons + 1)
+        rule = self.rule.adapted(self.state.rule, before)
+        return self._without_round(self.state._replace(rule=rule, counts=counts))
+
+    def use(self, rule: PrimalDual) -> None:
+        """Use a rule with other limits from now on."""
+        self._start, self._rule = rule.init(), rule  # in this order: see `rule`
+
     def set_removed(self, action: int, *, is_removed: bool) -> Change:
         """Return the change of using an action no more, or again. Its index and its belief are kept."""
         counts = self.state.counts
@@ -339,7 +350,7 @@ class ChooserCopy(RoundsCopy[ChooserState, OpenChoice]):
         actions = counts.actions
         if actions != self._rule.actions:
             require(self._rule.is_extendable and 1 <= actions <= MOST_ACTIONS, "the number of actions is absurd")
-            self._use(self._rule.with_actions(actions))
+            self.use(self._rule.with_actions(actions))
         template = _small(self.state._replace(rule=self._start))
         small: SmallState = restored_state(template, arrays)
         require_sound(template, small._replace(generator=template.generator % np.uint64(2)))

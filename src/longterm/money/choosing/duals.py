@@ -109,6 +109,10 @@ class Dual(ABC):
         """Return λ, shape (m,), in reward per unit of the rules."""
         return state
 
+    def clipped(self, state: Any, setting: Setting) -> Any:
+        """Return a state whose prices are at most the largest price, which a change of limits may have lowered."""
+        return scale_to_radius(state, setting.radius) if float(state.sum()) > 0 else state
+
     def plans_in(self, round: int) -> bool:
         """Return True if the dual plans before it prices this request."""
         return False
@@ -159,6 +163,9 @@ class HedgeDual(TunedStep, Dual):
 
     def prices(self, state: FloatArray, setting: Setting) -> FloatArray:
         return hedge_prices(self.step_in(setting) * state, setting.radius)
+
+    def clipped(self, state: Any, setting: Setting) -> Any:
+        return state  # sums of gradients, not prices
 
     def update(self, state: FloatArray, gradient: FloatArray, setting: Setting) -> FloatArray:
         return state + gradient

@@ -90,6 +90,9 @@ class PlannedPrice(Dual):
         price: FloatArray = state.price
         return price
 
+    def clipped(self, state: Any, setting: Setting) -> Any:
+        return state._replace(price=np.minimum(state.price, setting.radius))
+
     def update(self, state: Any, gradient: FloatArray, setting: Setting) -> Any:
         return state
 

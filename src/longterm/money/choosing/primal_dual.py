@@ -12,7 +12,7 @@ reward is at least T·opt − (1/ρ + E_P + E_D) for i.i.d. requests.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple
@@ -28,6 +28,9 @@ from longterm.money.budgets import LARGEST_STORED, Budget, BudgetSet, Ceiling
 from longterm.money.choosing.duals import Dual, Setting, Situation
 from longterm.money.choosing.primals import ActionOutcomes, ChoiceRequest, OpenChoice, Primal
 
+LIMITS = ("limit", "per_request", "credit", "bank")
+"""What may be changed of a budget or a ceiling while a rule is used."""
+
 
 class RuleState(NamedTuple):
     """The state of a rule."""
@@ -41,7 +44,7 @@ class RuleState(NamedTuple):
     spent: ExactSum
     """The cost of settled requests, in the units of the budgets."""
     forfeited: FloatArray
-    """The savings given up by ceilings with a bank, shape (m,)."""
+    """What the limits of ceilings do not count, shape (m,): savings given up, and the past of a changed ceiling."""
 
 
 class DecisionBound(NamedTuple):
@@ -88,6 +91,9 @@ class PrimalDual:
     slater : float, optional
         s: some mixture of actions keeps every budget with s to spare per request, in units of the rules. By default
         ρ, which a free action gives caps.
+    unit : sequence of float, optional
+        One unit of the rules in the money of each budget. By default all budgets are equally tight. A rule whose limits
+        are changed keeps its units, in which prices and beliefs are stored.
 
     Examples
     --------
@@ -108,9 +114,11 @@ class PrimalDual:
     replan: bool = False
     radius: float | None = None
     slater: float | None = None
+    unit: Sequence[float] | None = None
 
     def __post_init__(self) -> None:
-        validate.set_frozen(self, budgets=BudgetSet.of(self.budgets, self.horizon).budgets)
+        found = BudgetSet.of(self.budgets, self.horizon, self.unit)
+        validate.set_frozen(self, budgets=found.budgets, unit=found.given_unit)
         if self.budget_set.rate > 1:
             raise InputError(
                 "budgets",
@@ -124,12 +132,21 @@ class PrimalDual:
                 "is missing, and floors need it",
                 "Give the margin per request by which all floors can be met at once",
             )
-        validate.set_frozen(self, primal=self.primal.fitted(self.setting), dual=self.dual.fitted(self.setting))
+        _ = self._fitted_primal, self._fitted_dual  # they raise if they do not suit the budgets
+
+    @cached_property
+    def _fitted_primal(self) -> Primal[Any]:
+        """The primal with its step size set for these budgets."""
+        return self.primal.fitted(self.setting)
+
+    @cached_property
+    def _fitted_dual(self) -> Dual:
+        return self.dual.fitted(self.setting)
 
     @cached_property
     def budget_set(self) -> BudgetSet:
         """The budgets and their units."""
-        return BudgetSet.of(self.budgets, self.horizon)
+        return BudgetSet.of(self.budgets, self.horizon, self.unit)
 
     @cached_property
     def setting(self) -> Setting:
@@ -143,7 +160,7 @@ class PrimalDual:
 
     @cached_property
     def _even_target(self) -> FloatArray:
-        return np.full(self.setting.resources, self.setting.rate)
+        return self.budget_set.rates
 
     @cached_property
     def _all_actions(self) -> NDArray[np.bool_]:
@@ -162,23 +179,25 @@ class PrimalDual:
     def init(self) -> RuleState:
         """Return the state before the first request."""
         empty = ExactSum.zeros((self.setting.resources,))
-        return RuleState(1, self.primal.init(self.setting), self.dual.init(self.setting), empty, empty, empty.total)
+        return RuleState(
+            1, self._fitted_primal.init(self.setting), self._fitted_dual.init(self.setting), empty, empty, empty.total
+        )
 
     def require_sound(self, state: RuleState) -> None:
         """Raise a ValueError unless a state from a file can be used."""
-        self.primal.require_sound(state.primal)
-        self.dual.require_sound(state.dual)
-        prices = self.dual.prices(state.dual, self.setting)
+        self._fitted_primal.require_sound(state.primal)
+        self._fitted_dual.require_sound(state.dual)
+        prices = self._fitted_dual.prices(state.dual, self.setting)
         if not (prices.min() >= 0 and prices.max() <= self.setting.radius * (1 + 1e-9)):
             raise ValueError("a price is below 0 or above the largest price")
         if state.spent.value.min() < 0:
             raise ValueError("less than nothing was spent")
-        if not 0 <= state.forfeited.min() <= state.forfeited.max() < LARGEST_STORED:
+        if not np.abs(state.forfeited).max() < LARGEST_STORED:
             raise ValueError("the money given up is out of range")
 
     def prices(self, state: RuleState) -> FloatArray:
         """Return λ in reward per unit of each budget's own money, shape (m,)."""
-        return self.dual.prices(state.dual, self.setting) / self.setting.unit
+        return self._fitted_dual.prices(state.dual, self.setting) / self.setting.unit
 
     # --- the rounds -------------------------------------------------------------------------------------------
 
@@ -200,7 +219,7 @@ class PrimalDual:
         budgets, setting, t = self.budget_set, self.setting, state.round
         counted, most, base = self._counted_request(costs, bounds, t)
         forfeited = budgets.forfeited(state.forfeited, state.spent, t)
-        limit = budgets.limit(t) - forfeited if budgets.has_bank else budgets.limit(t)
+        limit = budgets.limit(t) - forfeited if budgets.has_ceiling else budgets.limit(t)
         in_use = self._all_actions if in_use is None else in_use
         suitable = in_use if allowed is None else in_use & allowed
         playable = suitable
@@ -211,17 +230,17 @@ class PrimalDual:
                 playable = np.arange(self.actions) == np.where(suitable, expected.max(axis=1), np.inf).argmin()
         scaled = None if counted is None else budgets.sign * counted / setting.unit
         dual, target = state.dual, self._target(state, limit)
-        if self.dual.plans_in(t):
-            request = ChoiceRequest(t, context, scaled, self.dual.prices(dual, setting), playable)
-            recent, left = partial(self.primal.predict_recent, state.primal, request), self._left(state, limit)
+        if self._fitted_dual.plans_in(t):
+            request = ChoiceRequest(t, context, scaled, self._fitted_dual.prices(dual, setting), playable)
+            recent, left = partial(self._fitted_primal.predict_recent, state.primal, request), self._left(state, limit)
             situation = Situation(t, most / setting.unit, left, target, in_use, budgets.has_ceiling, recent)
-            dual = self.dual.plan(dual, situation, setting)
-        prices = self.dual.prices(dual, setting)
+            dual = self._fitted_dual.plan(dual, situation, setting)
+        prices = self._fitted_dual.prices(dual, setting)
         if True not in playable.tolist():
             none, nothing = np.zeros(self.actions), np.zeros(setting.resources)
             refused = OpenChoice(t, context, prices, playable, -1, none, target, counted, nothing, base)
             gradient = budgets.sign * (0.0 - target)
-            dual = self.dual.update(dual, gradient, setting)
+            dual = self._fitted_dual.update(dual, gradient, setting)
             return state._replace(round=t + 1, dual=dual, forfeited=forfeited), refused
         unspent = budgets.unspent(state.committed, t, forfeited)
         chances = self._chances(state, ChoiceRequest(t, context, scaled, prices, playable, unspent), rng)
@@ -272,7 +291,7 @@ class PrimalDual:
 
     def _chances(self, state: RuleState, request: ChoiceRequest, rng: np.random.Generator) -> FloatArray:
         """Return the primal's probabilities, 0 for every action that is not allowed."""
-        chances = np.where(request.allowed, self.primal.weigh(state.primal, request, rng), 0.0)
+        chances = np.where(request.allowed, self._fitted_primal.weigh(state.primal, request, rng), 0.0)
         numbers = chances.tolist()
         if not (0 < sum(numbers) < np.inf and min(numbers) >= 0):
             raise NonFiniteError(
@@ -308,7 +327,7 @@ class PrimalDual:
         return RuleState(
             state.round,
             state.primal,
-            self.dual.update(state.dual, gradient, self.setting),
+            self._fitted_dual.update(state.dual, gradient, self.setting),
             state.committed.add(capped).add(-opened.bound),
             state.spent.add(paid),
             state.forfeited,
@@ -323,11 +342,11 @@ class PrimalDual:
         """Return the state after outcomes with costs as the budgets count: the primal learns."""
         costs = self.budget_set.sign * outcomes.costs / self.setting.unit
         scaled = ActionOutcomes(outcomes.seen, outcomes.rewards, costs)
-        return state._replace(primal=self.primal.learn(state.primal, opened, scaled, self.setting))
+        return state._replace(primal=self._fitted_primal.learn(state.primal, opened, scaled, self.setting))
 
     def reward(self, state: RuleState, reward: float) -> RuleState:
         """Return the state after the reward of an action: a dual with a target for rewards moves."""
-        dual = self.dual.reward(state.dual, reward)
+        dual = self._fitted_dual.reward(state.dual, reward)
         return state if dual is state.dual else state._replace(dual=dual)
 
     def with_actions(self, actions: int) -> PrimalDual:
@@ -338,9 +357,38 @@ class PrimalDual:
         changes = {"actions": actions} | ({"prior": None} if hasattr(primal, "prior") else {})
         return replace(self, primal=replace(primal, **changes))
 
+    def with_limits(
+        self, budgets: Mapping[str, Mapping[str, Any]], horizon: int | None = None, least_reward: float | None = None
+    ) -> PrimalDual:
+        """Return the rule with other limits, in the same units. `budgets` has new fields of budgets by name."""
+        known: Any = self.budgets
+        names = [budget.name for budget in known]
+        for name, fields in budgets.items():
+            if names.count(name) != 1:
+                raise InputError("budgets", f"{name!r} is not the name of one budget", f"The names are {names}")
+            choices = [field for field in LIMITS if hasattr(known[names.index(name)], field)]
+            for field in fields:
+                if field not in choices:
+                    raise InputError(field, f"of the budget {name!r} cannot be changed", f"Choose from {choices}")
+        dual: Any = self.dual
+        if least_reward is not None:
+            if getattr(dual, "least_reward", None) is None:
+                raise InputError("least_reward", "is not used by this rule", "Change the limit of a budget")
+            dual = replace(dual, least_reward=least_reward)
+        changed = [replace(budget, **budgets.get(budget.name, {})) for budget in known]
+        unit = self.unit if len(known) == 1 else self.budget_set.unit.tolist()
+        horizon = self.horizon if horizon is None else horizon
+        return replace(self, dual=dual, budgets=changed, horizon=horizon, unit=unit)
+
+    def adapted(self, state: RuleState, before: PrimalDual) -> RuleState:
+        """Return the state of a rule that had other limits until now. What was spent counts, and prices stay."""
+        shift = self.budget_set.withheld(before.budget_set, state.round - 1)
+        dual = self._fitted_dual.clipped(state.dual, self.setting)
+        return state._replace(dual=dual, forfeited=state.forfeited + shift)
+
     def extended(self, state: RuleState) -> RuleState:
         """Return the state with one more action."""
-        return state._replace(primal=self.primal.extended(state.primal))
+        return state._replace(primal=self._fitted_primal.extended(state.primal))
 
     @property
     def is_extendable(self) -> bool:
@@ -371,7 +419,9 @@ class PrimalDual:
         if self.replan:
             raise InputError("replan", "is True, for which no theorem is known", "Make the rule with replan=False")
         setting = self.setting
-        regrets = self.primal.regret(setting, known_costs=known_costs) + self.dual.regret(setting, total_delay)
+        regrets = self._fitted_primal.regret(setting, known_costs=known_costs) + self._fitted_dual.regret(
+            setting, total_delay
+        )
         rate, radius = setting.rate, setting.radius
         if self.stop and np.all(self.budget_set.is_cap):
             if radius < (1 - 1e-12) / rate:

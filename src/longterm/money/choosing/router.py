@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 
 from longterm._base import validate
 from longterm._base.messages import did_you_mean
-from longterm.errors import InputError
+from longterm.errors import DatabaseError, InputError
 from longterm.money.budgets import Ceiling
 from longterm.money.choosing.choice import Choice
 from longterm.money.choosing.chooser import Chooser
@@ -32,6 +32,7 @@ from longterm.money.choosing.planned_price import PlannedPrice
 from longterm.money.choosing.primal_dual import PrimalDual
 from longterm.money.choosing.router_report import RouterHealth, RouterReport
 from longterm.money.choosing.text import WordHash
+from longterm.storage.contents import read_definition
 from longterm.storage.replica import Metrics
 
 T = TypeVar("T")
@@ -157,7 +158,8 @@ class Router:
             The database of a service: a file for SQLite, or ``postgresql://…``. Processes that open it share the
             ceiling. Name the models in the same order in each, new ones last; another order is refused.
         **options
-            Further arguments of the chooser: expire_after, max_age, max_in_flight; with a database name, durability.
+            Further arguments of the chooser: expire_after, max_age, max_in_flight; with a database name, durability,
+            follow.
         """
         if not _require_positive("models", models):
             raise InputError(
@@ -187,9 +189,10 @@ class Router:
             widen=least_quality is None,  # without a ceiling there is no unspent money
         )
         dual = PlannedPrice(least_reward=least_quality)
-        # The unit does not depend on prices, which may change. Every request has bounds of its own.
-        budget = Ceiling(ceiling, UNIT * ceiling, credit, always_answer=True, bank=bank)
-        rule = PrimalDual(primal, dual, budget, radius=HIGHEST_PRICE * UNIT * ceiling)
+        # The unit depends neither on prices nor on a ceiling that was changed. Every request has bounds of its own.
+        unit = UNIT * ceiling if url is None else _stored_unit(url, options.get("name", "chooser")) or UNIT * ceiling
+        budget = Ceiling(ceiling, unit, credit, always_answer=True, bank=bank)
+        rule = PrimalDual(primal, dual, budget, radius=HIGHEST_PRICE * unit)
         if url is None:
             chooser = Chooser(rule, seed=seed, **options)
         else:
@@ -392,6 +395,33 @@ class Router:
             self._declared[name] *= price / self.prices[name]
             self.prices[name] = price
 
+    def change(
+        self,
+        *,
+        per_request: float | None = None,
+        credit: float | None = None,
+        bank: float | None = None,
+        least_quality: float | None = None,
+    ) -> None:
+        """Change the ceiling or the least quality, here and in all processes that use this router.
+
+        A new `per_request` counts for the requests from now on. What was learned stays, and the price of money follows
+        at the next plan.
+
+        Parameters
+        ----------
+        per_request, credit, bank, least_quality : float, optional
+            As for `for_models`.
+        """
+        given = {"per_request": per_request, "credit": credit, "bank": bank}
+        fields = {name: value for name, value in given.items() if value is not None}
+        if fields and not self._has_ceiling:
+            raise InputError(next(iter(fields)), "is for a router with a ceiling", "Change least_quality")
+        if least_quality is not None and self._has_ceiling:
+            raise InputError("least_quality", "is for a router without a ceiling", "Change per_request")
+        name = self.chooser.rule.budget_set.budgets[0].name
+        self.chooser.change({name: fields} if fields else {}, least_reward=least_quality)
+
     def close(self) -> None:
         """Close the database, if the router has one."""
         self.chooser.close()
@@ -417,12 +447,13 @@ class Router:
         chooser, prices, declared = self.chooser, self.prices, self._declared
         state, rule = chooser.state, chooser.rule
         requests, primal = state.round - 1, state.primal
+        unspent = rule.budget_set.unspent(state.committed, requests, state.forfeited)
         shares = dict(zip(self.names, primal.recent.shares(rule.actions).tolist(), strict=False))
         since = dict(zip(self.names, (requests - primal.tried).tolist(), strict=False))
         ratios = dict(zip(self.names, primal.largest.tolist(), strict=False))
         return RouterHealth(
             requests,
-            rule.budget_set.unspent(state.committed, requests) if self._has_ceiling and requests else 0.0,
+            unspent if self._has_ceiling and requests else 0.0,
             {name: shares[name] for name in self.models},
             {name: max(since[name], 0.0) for name in self.models},
             {name: ratios[name] * prices[name] / declared[name] for name in self.models},
@@ -495,6 +526,15 @@ class Router:
             return list(self.prices.values()), list(self.largest.values())
         expected, most = self.prices | dict(costs or {}), self.largest | dict(bounds or {})
         return list(expected.values()), [max(most[name], cost) for name, cost in expected.items()]
+
+
+def _stored_unit(url: str | PathLike[str], name: str) -> float | None:
+    """Return the unit of a stored router; None if there is none, or opening it will say what is wrong."""
+    try:
+        _, stored = read_definition(url, name)
+        return float(stored["rule"]["budgets"][0]["largest"])
+    except (DatabaseError, InputError, LookupError, TypeError, ValueError):
+        return None
 
 
 def _require_positive(argument: str, numbers: Mapping[str, float]) -> dict[str, float]:

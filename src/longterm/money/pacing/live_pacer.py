@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from os import PathLike
 from typing import Any, Literal, NamedTuple, Self
 
@@ -34,7 +33,18 @@ from longterm.storage.database import Durability, RoundRow
 from longterm.storage.packing import StatePacker, raw_bytes, require_sound, restored_state, unpack_checked
 from longterm.storage.positions import require_position
 from longterm.storage.replica import Metrics, Replica, Stored
-from longterm.storage.rounds import CORRECTED, DONE, SKIPPED, NoChange, OpenRound, RoundChange, RoundsCopy, Window
+from longterm.storage.rounds import (
+    CORRECTED,
+    DONE,
+    NOTHING,
+    SKIPPED,
+    NoChange,
+    OpenRound,
+    RoundChange,
+    RoundsCopy,
+    Window,
+)
+from longterm.storage.schema import OPEN
 from longterm.storage.tokens import Token, require_key
 
 CHANGEABLE = ("budget", "horizon")
@@ -244,10 +254,8 @@ class LivePacer(Stored[PacerCopy]):
         copy = PacerCopy(pacer, window, require_period(period), timezone)
         self._replica = Replica(copy, self._definition(copy), may_fork=False, clock=clock)
         self._replica.expire = self._expiring
-        for name in CHANGEABLE:
-            self._replica.changeable[f"pacer.{name}"] = partial(self._adopt, name)
-        for name in ("period", "timezone"):
-            self._replica.changeable[name] = partial(self._adopt_period, name)
+        self._replica.changeable = [*(f"pacer.{name}" for name in CHANGEABLE), "period", "timezone"]
+        self._replica.adopt = self._adopt
 
     @classmethod
     def open(
@@ -477,6 +485,21 @@ class LivePacer(Stored[PacerCopy]):
         if self._spending is not None:
             self._spending.settle(str(Token(number, epoch=epoch)), paid)
 
+    def reset(self, spent: float = 0.0) -> None:
+        """Set the money that counts as spent, in the present period if there is one. Open bids and the price stay.
+
+        Parameters
+        ----------
+        spent : float
+            The money that counts as spent from now on.
+        """
+        self._replica.transact(self._resetting, validate.non_negative_scalar("spent", spent))
+
+    def _resetting(self, spent: float) -> RoundChange[Any, tuple[float, float]]:
+        copy = self._replica.copy
+        rule = copy.state.rule._replace(spent=ExactSum.zeros().add(np.float64(spent)))
+        return copy.changing(copy.state._replace(rule=rule), 0, NOTHING.round, OPEN)
+
     def change(
         self,
         *,
@@ -513,23 +536,24 @@ class LivePacer(Stored[PacerCopy]):
         if timezone is not None:
             require_zone(timezone)
 
-        def check() -> None:
+        def plan() -> dict[str, Any]:
             held = self._replica.copy.held
             if budget is not None and not budget >= held:
                 raise InputError(
                     "budget", f"{budget} is lower than what open bids hold, {held}", "Settle or skip them first"
                 )
+            return changes
 
-        self._replica.redefine(changes, check)
+        self._replica.redefine(plan)
 
-    def _adopt(self, name: str, value: Any) -> dict[str, Any]:
+    def _adopt(self, values: dict[str, Any]) -> dict[str, Any]:
         rule: Any = self.pacer  # every pacer is a dataclass
-        self.pacer = self._replica.copy.pacer = replace(rule, **{name: value})
-        return self._definition(self._replica.copy)
-
-    def _adopt_period(self, name: str, value: Any) -> dict[str, Any]:
         copy = self._replica.copy
-        copy.use_period(*{"period": (value, copy.timezone), "timezone": (copy.period, value)}[name])
+        changed = {name: values[f"pacer.{name}"] for name in CHANGEABLE if f"pacer.{name}" in values}
+        self.pacer = copy.pacer = replace(rule, **changed)
+        period, timezone = values.get("period", copy.period), values.get("timezone", copy.timezone)
+        if (period, timezone) != (copy.period, copy.timezone):
+            copy.use_period(period, timezone)
         return self._definition(copy)
 
     @staticmethod
