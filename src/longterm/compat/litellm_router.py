@@ -168,8 +168,8 @@ class BudgetStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[m
     def register(self) -> BudgetStrategy:
         """Install this object as the router's strategy and as a callback of LiteLLM."""
         self.router.set_custom_routing_strategy(self)
-        # Its callback manager would drop a second strategy as a duplicate. It copies `callbacks` into the other lists at
-        # the next request only, so the end of requests that are being prepared now would not be reported.
+        # Its callback manager would drop a second strategy as a duplicate. It copies `callbacks` into the other lists
+        # at the next request only, so the end of requests that are being prepared now would not be reported.
         for name in _LISTS:
             getattr(litellm, name).append(self)
         return self
