@@ -115,7 +115,7 @@ def test_a_model_that_spends_a_part_of_the_money_does_not_lock_out_a_better_one(
     assert models[1200:].count("large") > 100  # half of the requests could go there
 
 
-def spread_requests(price, unspent):
+def spread_requests(unspent):
     """Yield a primal's probabilities, with and without exact draws, for beliefs after random outcomes."""
     for seed in range(20):
         rng = np.random.default_rng(seed)
@@ -126,21 +126,33 @@ def spread_requests(price, unspent):
             belief = state.belief.updated(rng.random(2), action, rng.random(2))
             state = state._replace(belief=belief)
         costs, allowed = np.array([[0.2], [0.1], [0.9]]), np.array([True, True, seed % 2 == 0])
-        request = ChoiceRequest(9, rng.random(2), costs, np.array([price]), allowed, unspent)
+        request = ChoiceRequest(9, rng.random(2), costs, np.zeros(1), allowed, unspent)
         yield [primal.weigh(state, request, np.random.default_rng(seed)) for primal in primals]
 
 
 def test_draws_are_exact_where_the_price_is_0_in_proportion_to_the_unspent_money():
-    mixed = [[exact - narrow for narrow, exact in spread_requests(0.0, u)] for u in (0.25, 0.5, 1.0)]
+    mixed = [[exact - narrow for narrow, exact in spread_requests(u)] for u in (0.25, 0.5, 1.0)]
     np.testing.assert_allclose(np.array(mixed[0]) * 4, mixed[2], atol=1e-12)
     np.testing.assert_allclose(np.array(mixed[1]) * 2, mixed[2], atol=1e-12)
     assert sum(np.abs(change).sum() > 0 for change in mixed[2]) > 10
     for change in mixed[2]:
         assert change[1] <= 0 <= change[2]  # away from the cheapest action, towards the most expensive one
         assert change.sum() == pytest.approx(0, abs=1e-12)
-    for price, unspent in ((0.1, 1.0), (0.0, 0.0)):
-        for narrow, exact in spread_requests(price, unspent):
-            np.testing.assert_array_equal(narrow, exact)
+    for narrow, exact in spread_requests(0.0):
+        np.testing.assert_array_equal(narrow, exact)
+
+
+def test_money_that_has_a_price_does_not_count_as_unspent(monkeypatch):
+    router, seen, weigh = Router.for_models(MODELS, per_request=3e-3, features=1), [], ThompsonSampling.weigh
+
+    def spy(primal, state, request, rng):
+        seen.append((float(request.prices[0]), request.unspent))
+        return weigh(primal, state, request, rng)
+
+    monkeypatch.setattr(ThompsonSampling, "weigh", spy)
+    simulate(router, 300, usual_reward, usual_cost)
+    assert all(unspent == 0 for price, unspent in seen if price > 0)
+    assert 0 < sum(unspent > 0 for price, unspent in seen if price == 0) < 300
 
 
 def test_a_router_without_a_ceiling_draws_narrowly():

@@ -55,7 +55,8 @@ class Choice:
 def require_numbers(name: str, value: ArrayLike, round: int | None) -> FloatArray:
     """Return finite numbers of at most `LARGEST_NUMBER`, or raise an error that names the argument."""
     try:
-        array = np.asarray(None if np.ma.is_masked(value) else value, dtype=np.float64)
+        is_masked = isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value)
+        array = np.asarray(None if is_masked else value, dtype=np.float64)
         if value is None or isinstance(value, (str, bytes)):
             raise TypeError
     except (TypeError, ValueError, OverflowError):

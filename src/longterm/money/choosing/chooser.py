@@ -399,13 +399,13 @@ class Chooser(Stored[ChooserCopy]):
 
     def _require_plausible(self, number: int, paid: FloatArray, bound: FloatArray) -> None:
         """Raise an InputError if a cost is absurd beside its bound, or beside the budget's largest without a bound."""
-        budgets = self.rule.budget_set
-        is_bound = (bound > 0) & (self._replica.copy.holds is None)
-        largest = ABSURD * np.where(is_bound, bound, budgets.largest)
-        for i in np.flatnonzero(budgets.is_cap).tolist():
-            most = float(largest[i])
-            if paid[i] > most:
-                what = f"{paid[i]:g} is above {most:g}, {ABSURD} times the largest cost expected"
+        budgets, is_worst = self.rule.budget_set, self._replica.copy.holds is None
+        for i, (cost, most, held) in enumerate(
+            zip(paid.tolist(), budgets.largest.tolist(), bound.tolist(), strict=True)
+        ):
+            absurd = ABSURD * (held if held > 0 and is_worst else most)
+            if cost > absurd and budgets.is_cap[i]:
+                what = f"{cost:g} is above {absurd:g}, {ABSURD} times the largest cost expected"
                 raise InputError("cost", what, "Check it, and give force=True if it is right", round=number)
 
     def correct(

@@ -224,7 +224,10 @@ class ChooserCopy(RoundsCopy[ChooserState, OpenChoice]):
             return content
         if content is None or content.action < 0:
             return b""
-        is_above = self.rule.budget_set.above_cheapest
+        budgets = self.rule.budget_set
+        if not budgets.counts_above:
+            return raw_bytes(np.concatenate([content.base, _paid(content)]))
+        is_above = budgets.above_cheapest
         base = np.where(is_above, content.base, 0.0)
         if content.counted is not None:  # the cheapest action counts 0, whatever it costs
             base = np.where(is_above & (content.counted[content.action] == 0), np.inf, base)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longterm._base import validate
 from longterm._base.arrays import FloatArray
@@ -114,8 +113,9 @@ class _Linear(Primal[LinearState]):
     def learn(self, state: LinearState, choice: OpenChoice, outcomes: ActionOutcomes, setting: Setting) -> LinearState:
         x, squares, largest = self._features(choice.context), state.squares, state.largest
         belief = state.belief.rescaled(x).drifted((self.drift / self.noise) ** 2, choice.round)
-        seen = outcomes.seen.nonzero()[0].tolist()
+        seen, tried = outcomes.seen.nonzero()[0].tolist(), state.tried.copy()
         for action in seen:
+            tried[action] = max(tried[action], choice.round)
             reward, costs, variance = float(outcomes.rewards[action]), outcomes.costs[action].tolist(), 1.0
             forecast = belief.at(x, action)
             if self.learn_costs:
@@ -130,7 +130,7 @@ class _Linear(Primal[LinearState]):
             if self.learn_noise:
                 variance, squares = self._variance(squares, forecast, reward)
             belief = belief.after(forecast, np.array([reward, *costs]), variance)
-        recent, tried = state.recent, np.where(outcomes.seen, np.maximum(state.tried, choice.round), state.tried)
+        recent = state.recent
         if self.window and choice.counted is not None:
             answered = float(choice.action) if len(seen) == 1 else UNKNOWN
             recent = recent.added(answered, choice.context, choice.counted[:, 0] / setting.unit[0])
@@ -267,17 +267,12 @@ class ThompsonSampling(_Linear):
         payoff = np.where(request.allowed, expected[0] - costs @ request.prices, -np.inf)
         drawn = self.noise * (rng.standard_normal((self.draws, self.actions)) @ covariance_root(spread).T)
         best = (payoff + self.factor * drawn).argmax(axis=1)
-        probabilities = self._shares(best)
-        unspent = request.unspent if self.widen and not request.prices.any() else 0.0
-        if unspent > 0:
+        wins = np.bincount(best, minlength=self.actions)
+        if self.widen and request.unspent > 0:
             exact, total = (payoff + drawn).argmax(axis=1), costs.sum(axis=1)
-            exact = np.where(total[exact] > total[best], exact, best)
-            probabilities = (1 - unspent) * probabilities + unspent * self._shares(exact)
-        return self._explored(probabilities, request)
-
-    def _shares(self, best: NDArray[np.int64]) -> FloatArray:
-        """Return the share of the draws that each action has won, shape (K,)."""
-        return np.bincount(best, minlength=self.actions) / self.draws
+            preferred = np.where(total[exact] > total[best], exact, best)
+            wins = (1 - request.unspent) * wins + request.unspent * np.bincount(preferred, minlength=self.actions)
+        return self._explored(wins / self.draws, request)
 
 
 @dataclass(frozen=True)

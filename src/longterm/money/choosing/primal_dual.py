@@ -242,7 +242,8 @@ class PrimalDual:
             gradient = budgets.sign * (0.0 - target)
             dual = self._fitted_dual.update(dual, gradient, setting)
             return state._replace(round=t + 1, dual=dual, forfeited=forfeited), refused
-        unspent = budgets.unspent(state.committed, t, forfeited)
+        # Only primals whose exploration is free at a price of 0 read it.
+        unspent = 0.0 if prices.any() else budgets.unspent(state.committed, t, forfeited)
         chances = self._chances(state, ChoiceRequest(t, context, scaled, prices, playable, unspent), rng)
         action = _draw(chances.tolist(), rng.random())
         bound = most[action] if budgets.has_caps_only else np.where(budgets.is_cap, most[action], 0.0)

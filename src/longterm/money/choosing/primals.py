@@ -31,7 +31,8 @@ class ChoiceRequest(NamedTuple):
     allowed: NDArray[np.bool_]
     """The actions that may be played, shape (K,); at least one."""
     unspent: float = 0.0
-    """The part of the money meant for the requests so far that was neither spent nor held back, in [0, 1]."""
+    """The part of the money meant for the requests so far that was neither spent nor held back, in [0, 1], if all
+    prices are 0; else 0."""
 
 
 class ActionOutcomes(NamedTuple):
