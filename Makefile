@@ -110,7 +110,7 @@ soak: $(READY)
 # after it DOCTESTS=no leaves them out.
 RUN_PAGES := tests/docs/test_readme.py tests/docs/test_pages.py tests/learners/test_outside.py tests/play/live_learner/test_docs.py \
 	tests/money/pacing/test_data.py tests/catalogue/test_scenarios.py tests/examples/test_linear_model.py \
-	tests/examples/test_routing.py tests/cli/test_cli.py tests/calibration/test_page.py \
+	tests/examples/test_routing.py tests/cli/test_cli.py \
 	tests/server/test_guide.py tests/compat/test_litellm_ledger.py
 DOCTESTS ?= yes
 docs: $(READY)

@@ -13,6 +13,7 @@ sys.path.insert(0, str(HERE))
 
 import generate  # noqa: E402
 import reference  # noqa: E402
+import thumbnails  # noqa: E402
 
 from longterm import __version__  # noqa: E402
 
@@ -80,6 +81,8 @@ def themed_figures(gallery_conf: object, file: object) -> None:
 GREY = "#7f8792"
 sphinx_gallery_conf = {
     "reset_modules": ("matplotlib", "seaborn", themed_figures),
+    "capture_repr": ("_repr_html_",),
+    "image_scrapers": (thumbnails.scraper,),
     "thumbnail_size": (480, 320),
     "examples_dirs": ["gallery"],
     "gallery_dirs": ["gallery_pages"],
@@ -151,3 +154,4 @@ def setup(app: Any) -> None:
     app.connect("autodoc-process-signature", signature, priority=900)
     app.connect("source-read", links)
     app.connect("html-page-context", neighbours)
+    app.connect("builder-inited", thumbnails.replace, priority=900)  # after the gallery is written

@@ -36,7 +36,7 @@ def comparison() -> tuple[Any, Any]:
         "A-OGD, strongly convex": AOGD.for_problem(problem, steps="strongly convex"),
         "A-OGD": AOGD.for_problem(problem),
         "OGD (Mahdavi et al. 2012)": MahdaviOGD.for_problem(problem, horizon=ROUNDS),
-        "projecting every round": ProjectedOGD.for_problem(problem),
+        "Projected OGD": ProjectedOGD.for_problem(problem),
     }
     kept = np.unique(np.linspace(1, ROUNDS, 60).astype(int)).tolist()
     played = compare(problem, learners, RandomPermutations(8), ROUNDS, seeds=range(5), record=kept, progress=None)

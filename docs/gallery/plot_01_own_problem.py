@@ -2,8 +2,9 @@
 Your own loss and constraint, three learners, a regret plot
 ===========================================================
 
-Assumes the extras ``jax`` and ``experiments``. Functions are written with ``jax.numpy`` for x of shape (..., d); JAX gives
-their gradients. You vouch for three numbers: how long a gradient can be, how far values can lie apart, how large g can be.
+Assumes the extras ``jax`` and ``experiments``. You write your functions with ``jax.numpy`` for x of shape (..., d), and JAX
+computes their gradients. You declare three bounds: on the norm of a gradient, on the range of the loss, and on the value of
+the constraint g.
 """
 
 import jax.numpy as jnp
@@ -25,7 +26,8 @@ budget = constraint_from_jax(lambda x: jnp.sum(x**2, axis=-1) - 1.0, over=box, g
 problem = Problem(box, loss, budget, name="three machines")
 
 # %%
-# All learners play the same rounds. The best fixed decision in hindsight is found, and certified, for any convex problem.
+# All learners play the same rounds. ``hindsight.best`` finds the best fixed decision of any convex problem, and certifies
+# how far it can be from the optimum.
 
 learners = {
     "A-OGD": AOGD.for_problem(problem),
@@ -40,4 +42,4 @@ print(played.summary(best))
 figure = played.plot(best)
 
 # %%
-# Next: :doc:`/guides/choose` says which learner fits which problem, :doc:`/proofs/guarantees` what is proved of it.
+# Next: :doc:`/guides/choose` says which learner fits which problem. :doc:`/proofs/guarantees` lists what is proved.

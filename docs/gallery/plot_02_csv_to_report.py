@@ -2,8 +2,8 @@
 From a CSV file to a sparse model and a report
 ==============================================
 
-Assumes the extras ``experiments`` and ``linear``. A table with a header is enough: name the column of the labels, and those to
-leave out. On the command line the report is
+Assumes the extras ``experiments`` and ``linear``. You need a table with a header. Name the column of the labels and the
+columns to leave out. This command makes a report of the same data:
 ``longterm run --problem "budgeted_logistic data=customers.csv label=churned drop=customer budget=2" --learners aogd aftrl --out mine``.
 """
 
@@ -42,7 +42,7 @@ print(f"{np.mean(np.sign(margins) == rows.signs):.0%} right with {model.nonzeros
 print({name: round(float(weight), 3) for name, weight in zip(rows.columns, model.weights, strict=True) if weight})
 figure, axis = plt.subplots(figsize=(6, 2.8), layout="constrained")
 axis.barh(rows.columns, model.weights * rows.features.std(axis=0))
-axis.set_xlabel("weight × deviation of the column: towards churning")
+axis.set_xlabel("weight × deviation of the column")
 
 # %%
 # Several learners on the same rows, with their regret against the best model in hindsight, and a page to send.

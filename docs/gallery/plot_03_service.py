@@ -2,9 +2,10 @@
 A learner in a web service: late feedback, kill −9, several workers
 ===================================================================
 
-Assumes the core alone, and matplotlib for the figure. A process answers ``/ask`` and ``/tell``; any number of web workers
-send to it. ``ask`` gives a decision and a token, whose text travels with the request. ``tell`` comes later. The state lives
-in a database, so nothing that was acknowledged is lost when the process is killed.
+Assumes the core alone, and Matplotlib for the figure. One process answers ``/ask`` and ``/tell``, and any number of web
+workers send requests to it. ``/ask`` returns a decision and a token. The worker keeps the token and sends it back with the
+outcome to ``/tell``, some requests later. The state is in a database. When the process is killed, every call that was
+answered is still there.
 """
 
 import json
@@ -41,7 +42,7 @@ class Handler(BaseHTTPRequestHandler):
         else:
             try:
                 live.tell(given["token"], loss_parameters=[given["target"]])
-            except AlreadyToldError:  # a worker that heard no answer sent it again: it counts once
+            except AlreadyToldError:  # a worker that got no answer sent it again; it counts once
                 pass
             answer = {"told": live.state.told, "asked": live.state.asked}
         self.send_response(200)
@@ -68,13 +69,13 @@ def start():
 
 
 # %%
-# Workers: each asks, hears of the outcome five requests later, and sends again what was not answered.
+# Each worker asks, learns the outcome five requests later, and repeats a call that was not answered.
 
 service, port = start()
 
 
 def post(path, **given):
-    """Until it is answered."""
+    """Send a request again and again until it is answered."""
     while True:
         try:
             address = f"http://127.0.0.1:{port}{path}"
@@ -87,7 +88,7 @@ def post(path, **given):
 
 
 def worker(seed):
-    """Sixty requests; of the last five nothing is heard."""
+    """Make sixty requests. The outcomes of the last five are never sent."""
     rng, open_rounds, decided = np.random.default_rng(seed), [], []
     for _ in range(60):
         asked = post("/ask")
@@ -102,7 +103,7 @@ def worker(seed):
 with ThreadPoolExecutor(3) as workers:
     work = [workers.submit(worker, seed) for seed in range(3)]
     time.sleep(0.3)
-    service.kill()  # kill −9, in the middle of it all
+    service.kill()  # kill −9, while the workers send
     service.wait()
     service, port = start()
     decisions = [one.result() for one in work]
@@ -110,7 +111,7 @@ state = post("/tell", token=post("/ask")["token"], target=[0.3, 0.3])
 service.kill()
 service.wait()
 assert state["told"] == 3 * 55 + 1
-print(f"{state['told'] - 1} of the workers' 180 requests were told; nothing that was answered is lost")
+print(f"{state['told'] - 1} of the workers' 180 requests have an outcome; no answered call is lost")
 
 # %%
 figure, axis = plt.subplots(figsize=(6, 2.8), layout="constrained")
@@ -121,5 +122,5 @@ axis.set(xlabel="request of the worker", ylabel="x₁, as decided")
 axis.legend()
 
 # %%
-# Several processes may open the same database, as workers of gunicorn do: they share one learner. Next: :doc:`/guides/live`, with
-# the cost of late feedback.
+# Several processes may open the same database, for example workers of gunicorn. They share one learner. Next:
+# :doc:`/guides/live`.

@@ -2,8 +2,9 @@
 Pacing your own auctions
 ========================
 
-Assumes the core alone, and matplotlib for the figure. A log is a CSV file with a header; name its columns. The morning's prices set the first bid, and the
-rest of the day is played. The budget is never overspent.
+Assumes the core alone, and Matplotlib for the figure. A log is a CSV file with a header, and you name the columns of values
+and prices. The prices of the morning set the first bid. Then the pacer bids in the auctions of the rest of the day. The
+budget is never overspent.
 """
 
 import tempfile

@@ -2,7 +2,8 @@
 Choose a budget
 ===============
 
-Assumes the extras ``linear`` and ``experiments``. How much budget does a sparse model need? Try several at once and look at what they cost.
+Assumes the extras ``linear`` and ``experiments``. How large should the budget of a sparse model be? Train
+with several budgets, and compare accuracy and size.
 """
 
 import matplotlib.pyplot as plt
@@ -25,7 +26,7 @@ figure, axis = plt.subplots(figsize=(6, 3), layout="constrained")
 axis.plot([weights for weights, _, _ in found], [right for _, right, _ in found], "o-")
 for weights, right, words in found:
     axis.annotate(words, (weights, right), xytext=(6, -12), textcoords="offset points")
-axis.set(xlabel="weights that are not 0", ylabel="% right, each row scored first")
+axis.set(xlabel="non-zero weights", ylabel="% right, each row scored first")
 axis.margins(0.25)
 
 # %%

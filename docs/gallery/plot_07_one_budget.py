@@ -1,8 +1,9 @@
 """
-How to choose, line 3: one budget that never changes
-====================================================
+One budget that never changes
+=============================
 
-Assumes the core alone. ‖x‖₁ ≤ 1 while costs come in: `PenalisedFTRL` holds the constraint itself.
+Assumes the core alone. Prices arrive round by round, and ‖x‖₁ must be at most ½ in the long run. `PenalisedFTRL` puts the
+constraint itself into its step, so it hardly violates it.
 """
 
 from longterm import AOGD, Problem, compare, hindsight

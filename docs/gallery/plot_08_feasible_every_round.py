@@ -1,8 +1,9 @@
 """
-How to choose, line 5: every round must be feasible
-===================================================
+Every round must be feasible
+============================
 
-Assumes the core alone, and matplotlib for the figure. If projecting is cheap, project.
+Assumes the core alone, and Matplotlib for the figure. If projecting onto the constraint is cheap, project in every
+round: then no round violates it.
 """
 
 from longterm import AOGD, compare, hindsight

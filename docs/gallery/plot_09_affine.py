@@ -1,8 +1,9 @@
 """
-How to choose, line 6: a fixed affine constraint
-================================================
+A fixed affine constraint
+=========================
 
-Assumes the core alone, and matplotlib for the figure. `AFTRL` and `ProximalAOGD` use the constraint's own prox; `YuNeely` wants the horizon.
+Assumes the core alone, and Matplotlib for the figure. `AFTRL` and `ProximalAOGD` use the proximal map of the
+constraint. `YuNeely` needs to know the number of rounds.
 """
 
 from longterm import compare, hindsight

@@ -1,8 +1,9 @@
 """
-What changes the answer: feedback comes late
-============================================
+Feedback that comes late
+========================
 
-Assumes the core alone, and matplotlib for the figure. The steps are made for a gradient bound that counts the delay; then a theorem holds.
+Assumes the core alone, and Matplotlib for the figure. The step sizes use a gradient bound that includes the delay.
+With such steps a theorem bounds the violation. The figure draws this bound.
 """
 
 import matplotlib.pyplot as plt
@@ -23,7 +24,7 @@ axis.set(xlabel="round t", ylabel="Σ g at most")
 axis.legend()
 
 # %%
-# ``AOGD(problem.enclosing_set, schedule)`` is the learner that this holds for.
+# The bound holds for the learner ``AOGD(problem.enclosing_set, schedule)``.
 
 # %%
 # Next: :doc:`/guides/late_feedback`.

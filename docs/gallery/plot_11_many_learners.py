@@ -1,8 +1,9 @@
 """
-What changes the answer: many learners at once
-==============================================
+Many learners at once
+=====================
 
-Assumes the core alone, and matplotlib for the figure. Seeds and grids of hyper-parameters are one batch; a fleet is many learners that are told one by one.
+Assumes the core alone, and Matplotlib for the figure. Seeds and grids of hyper-parameters run as one batch. A fleet
+is many learners that get their feedback one by one.
 """
 
 import matplotlib.pyplot as plt

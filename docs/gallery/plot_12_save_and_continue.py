@@ -2,7 +2,8 @@
 Save a run, and continue it tomorrow
 ====================================
 
-Assumes the core alone, and matplotlib for the figure. A trace is a file of arrays with a checksum; no code is in it.
+Assumes the core alone, and Matplotlib for the figure. A saved trace is a file of arrays with a checksum. It contains
+no code.
 """
 
 import tempfile

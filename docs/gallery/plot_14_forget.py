@@ -1,14 +1,14 @@
 """
-Forget what has drifted away
-============================
+Forget old rows when the world drifts
+=====================================
 
-Assumes the extra `linear`. New South Wales' electricity, half hour by half hour: is the price above its mean of the
-last day? A learner with a half-life follows what changes. Without the data set a stream that turns every 3,000 rows
-stands in for it.
+Assumes the extra `linear`. The data are electricity prices of New South Wales, one row per half hour. The label says whether
+the price is above its mean over the last day. A learner with a half-life gives old rows less weight. If the data set is not
+on your machine, the page uses an invented stream, in which the relation turns every 3,000 rows.
 """
 
 # %%
-# Five columns, but not the price itself: what the label is made of would give it away.
+# The model gets five columns, but not the price itself, because the label is computed from it.
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -27,10 +27,10 @@ except DataError as error:
     y = np.sign(X[:, 0] + 0.5 * rng.standard_normal(12_000)) * np.where(np.arange(12_000) // 3000 % 2, -1, 1)
 
 # %%
-# Each week is scored before it is learned.
-lives = {"never forgets": None, "half-life of four weeks": 4 * week, "half-life of half a week": week // 2}
+# Each week is scored before the model learns from it.
+half_lives = {"never forgets": None, "half-life of four weeks": 4 * week, "half-life of half a week": week // 2}
 losses = {}
-for name, half_life in lives.items():
+for name, half_life in half_lives.items():
     model, seen = BudgetLinearClassifier(half_life=half_life, random_state=0), []
     for start in range(0, len(y) - week, week):
         before = model.cumulative_loss_ if start else 0.0
@@ -40,7 +40,7 @@ for name, half_life in lives.items():
     print(f"{name:<26}{losses[name].mean():.4f}")
 
 # %%
-# Means over a quarter. Too short a life pays for finding everything anew, the scale of the weights too.
+# The curves are means over a quarter of a year. With too short a half-life the model also forgets what has not changed.
 figure, axis = plt.subplots(figsize=(8, 4))
 quarter = 13
 for name, seen in losses.items():
@@ -48,10 +48,10 @@ for name, seen in losses.items():
     axis.plot(np.arange(len(smooth)) + quarter, smooth, label=name)
 axis.axhline(np.log(2), color="grey", linewidth=0.8, linestyle=":")
 axis.annotate("a coin", (quarter, np.log(2)), xytext=(0, 3), textcoords="offset points", color="grey", fontsize=8)
-axis.set(xlabel="week", ylabel="progressive loss, mean of 13 weeks", title="What a half-life buys")
+axis.set(xlabel="week", ylabel="progressive loss, mean of 13 weeks", title="Loss with three half-lives")
 axis.legend(frameon=False)
 figure.tight_layout()
 
 # %%
-# Give it the price too, and the first of them wins: what a price says about its own mean does not drift. A half-life is
-# a bet that something does; the progressive loss says who is right. Next: :doc:`/guides/linear_model`, *What drifts*.
+# If the model also gets the price, the one that never forgets is best, because the relation between a price and its mean
+# does not drift. Compare progressive losses before you choose a half-life. Next: :doc:`/guides/drift`.

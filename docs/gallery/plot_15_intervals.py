@@ -8,7 +8,7 @@ all days, and on 90 % of the Saturdays.
 """
 
 # %%
-# Four years of days. The forecast knows nothing of the jump in the middle.
+# The series has four years of days. The forecast does not know about the jump in the middle.
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -22,7 +22,7 @@ sales = level + rng.standard_t(4, len(days)) * np.where(saturday, 12.0, 4.0) * n
 forecast = np.concatenate([np.full(7, 100.0), sales[:-7]])
 
 # %%
-# One object, asked before the day and told after it. A group is a name.
+# ``ask`` returns the interval before the day, and ``tell`` gives the outcome after it. A group is a name.
 intervals, limits = Intervals(confidence_level=0.9), []
 for day in days:
     interval = intervals.ask(forecast[day], ["Saturday"] if saturday[day] else ["other days"])

@@ -1,6 +1,7 @@
-"""Run the code of the pages: each block prints what the page says it prints."""
+"""Run the code of the pages: each block prints what the page says, and each figure is the one that the page shows."""
 
 import contextlib
+import importlib.util
 import io
 import re
 from pathlib import Path
@@ -19,7 +20,6 @@ RUN_ELSEWHERE = {
     "guides/linear_model.md",  # tests/examples/test_linear_model.py
     "guides/decisions.md",  # tests/examples/test_routing.py
     "guides/experiments.md",  # tests/cli/test_cli.py
-    "guides/calibration.md",  # tests/calibration/test_page.py
     "tutorials/own_algorithm.md",  # tests/learners/test_outside.py
 }
 GENERATED = {"_build", "api", "gallery_pages"}
@@ -33,7 +33,7 @@ PAGES = sorted(
 NEEDS = {
     "linear_model": "numba",
     "BudgetLinear": "numba",
-    ".plot(": "matplotlib",
+    "matplotlib": "matplotlib",
     "load_table": "pandas",
     "import torch": "torch",
 }
@@ -53,16 +53,59 @@ def test_the_code_of_a_page_prints_what_it_says(page, tmp_path, monkeypatch):
     for word, module in NEEDS.items():
         if word in text:
             pytest.importorskip(module, reason=f"the page uses {word}")
-    if ".plot(" in text:
-        pytest.importorskip("matplotlib").use("Agg")
     monkeypatch.chdir(tmp_path)
+    figures = page_figures() if "matplotlib" in text else None
     names: dict[str, object] = {"__name__": page.stem}
-    for code, wanted in BLOCK.findall(text):
-        printed = io.StringIO()
-        with contextlib.redirect_stdout(printed):
-            exec(compile(code, str(page), "exec"), names)
-        if wanted:
-            assert_same_output(printed.getvalue(), wanted)
+    with figures.collected() if figures else contextlib.nullcontext({}) as drawn:
+        for code, wanted in BLOCK.findall(text):
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed):
+                exec(compile(code, str(page), "exec"), names)
+            if wanted:
+                assert_same_output(printed.getvalue(), wanted)
+    for name, description in drawn.items():
+        changed = figures.differences(figures.committed(name), description)
+        assert changed == [], f"{name} is out of date: run python docs/page_figures.py {page.relative_to(DOCS.parent)}"
+
+
+def page_figures():
+    """The script that draws the figures of the pages, which needs Matplotlib."""
+    pytest.importorskip("matplotlib")
+    spec = importlib.util.spec_from_file_location("page_figures", DOCS / "page_figures.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_a_page_shows_the_figures_that_its_code_draws():
+    figures = page_figures()
+    for page in figures.pages():
+        assert figures.shown(page) == figures.saved(page), page
+    drawn_elsewhere = re.findall(
+        r'savefig\("([\w-]+\.svg)"\)', (DOCS / "concept_figures.py").read_text(encoding="utf-8")
+    )
+    drawn = [*(name for page in figures.pages() for name in figures.saved(page)), *drawn_elsewhere]
+    assert sorted(drawn) == sorted(path.name for path in figures.FOLDER.iterdir())
+    assert figures.shown(DOCS / "explanation" / "concepts.md") != []
+    assert set(figures.shown(DOCS / "explanation" / "concepts.md")) == set(drawn_elsewhere)
+
+
+def test_a_figure_with_other_numbers_is_noticed():
+    figures = page_figures()
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+
+    def of(values, label="loss"):
+        with figures.collected() as found:
+            drawing, axes = pyplot.subplots()
+            axes.plot(values)
+            axes.set_ylabel(label)
+            drawing.savefig("one.svg")
+        return found["one.svg"]
+
+    old = of([1.0, 2.0, 10.0])
+    assert figures.differences(old, of([1.0, 2.1, 10.0])) == []  # another processor
+    assert figures.differences(old, of([1.0, 2.0, 12.0])) != []
+    assert figures.differences(old, of([1.0, 2.0, 10.0], label="regret")) != []
 
 
 def test_the_comparison_notices_a_wrong_number():

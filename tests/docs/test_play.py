@@ -1,6 +1,7 @@
 """The interactive page: its rounds are those of the library, and it works at every width, offline."""
 
 from pathlib import Path
+from urllib.parse import unquote, urlparse
 
 import numpy as np
 import pytest
@@ -88,3 +89,8 @@ def test_the_page_fits_answers_and_asks_for_nothing_else(driver, width, scheme):
     assert driver.execute_script("return document.querySelectorAll('#regret polyline').length") == 5
     assert all(address.startswith(PAGE.parent.as_uri()) for address in requested(driver))
     assert [entry for entry in driver.get_log("browser") if entry["level"] == "SEVERE"] == []
+    texts = driver.execute_script("return [...document.querySelectorAll('.charts svg')].map((one) => one.textContent)")
+    assert all("round t" in text for text in texts)
+    links = driver.execute_script("return [...document.querySelectorAll('a')].map((one) => one.href)")
+    assert links
+    assert all(Path(unquote(urlparse(link).path)).exists() for link in links)  # in a clone, as here

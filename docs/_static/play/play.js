@@ -87,7 +87,7 @@ function drawChart(measure, t, withBounds) {
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
   svg.style.height = `${height}px`;
   svg.replaceChildren();
-  const log = element("log").checked, T = settings.rounds, left = 46, bottom = height - 22, top = 6, right = width - 8;
+  const log = element("log").checked, T = settings.rounds, left = 62, bottom = height - 36, top = 6, right = width - 8;
   const rounds = [...new Set(Array.from({ length: 240 }, (_, i) => Math.max(1, Math.round(T ** (i / 239))))),
     ...Array.from({ length: 160 }, (_, i) => Math.max(1, Math.round(T * i / 159)))].sort((p, q) => p - q);
   const curves = Object.entries(traces)
@@ -113,8 +113,11 @@ function drawChart(measure, t, withBounds) {
     make("text", { x: left - 6, y: place(value) + 4, class: "tick", "text-anchor": "end" }, svg, format(value));
   }
   for (const r of log ? logTicks(1, T) : ticks(0, T, 5).filter((r) => r >= 1)) {
-    make("text", { x: across(r), y: height - 6, class: "tick", "text-anchor": "middle" }, svg, format(r));
+    make("text", { x: across(r), y: bottom + 14, class: "tick", "text-anchor": "middle" }, svg, format(r));
   }
+  make("text", { x: (left + right) / 2, y: height - 5, class: "tick", "text-anchor": "middle" }, svg, "round t");
+  const middle = (top + bottom) / 2;
+  make("text", { x: 12, y: middle, class: "tick", "text-anchor": "middle", transform: `rotate(-90 12 ${middle})` }, svg, measure);
   for (const { colour, dash, values } of curves) {
     const points = values.map((value, i) => `${across(rounds[i]).toFixed(1)},${place(value).toFixed(1)}`).join(" ");
     make("polyline", { points, fill: "none", stroke: colour, "stroke-width": dash ? 1.3 : 2, "stroke-dasharray": dash }, svg);
@@ -180,6 +183,10 @@ for (const [name, colour] of Object.entries(COLOURS)) {
   item.style.setProperty("--colour", colour);
   item.textContent = name;
   element("legend").appendChild(item);
+}
+/* In a clone of the repository the pages are Markdown. */
+if (location.pathname.includes("/docs/_static/")) {
+  for (const link of document.querySelectorAll("a.page")) link.href = link.getAttribute("href").replace(/html$/, "md");
 }
 makeDraggable();
 replay();

@@ -151,11 +151,9 @@ class Bounds(Mapping[str, FloatArray]):
             value, T = np.max(np.reshape(values, (self.rounds.size, -1))[-1]), self.rounds.flat[-1]
             line = f"{measure} ≤ {value:.6g} at T = {T}"
             if np.any(np.reshape(self.vacuous(measure), (self.rounds.size, -1))[-1]):
-                line += " (vacuous: not below the trivial bound"
-                if self.theorem is not None:
-                    start = self.informative_from(measure)
-                    line += " at any T up to ten million" if start is None else f"; informative from T = {start} on"
-                line += ")"
+                start = None if self.theorem is None else self.informative_from(measure)
+                never = "" if self.theorem is None else ": not below the trivial bound for any T up to ten million"
+                line += f" (vacuous{never if start is None else f' until T = {start}'})"
             lines.append(line)
         return "\n".join(lines + [f"assumes {assumption}" for assumption in self.assumptions])
 
