@@ -1,4 +1,4 @@
-"""Draw the figure of the README and the landing page: python docs/figure.py writes docs/_static/regret*.svg."""
+"""Draw the figure of the README and the landing page: python docs/figure.py writes docs/_static/regret.svg."""
 
 from __future__ import annotations
 
@@ -7,25 +7,14 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
+from page_figures import STYLE
 
 from longterm import AOGD, compare, hindsight
 from longterm.learners import MahdaviOGD, ProjectedOGD
 from longterm.problems import doubly_stochastic
 from longterm.problems.streams import RandomPermutations
 
-FOLDER = Path(__file__).parent / "_static"
-LAYOUTS = {"regret.svg": (1, 2, (9.0, 3.6)), "regret_narrow.svg": (2, 1, (4.6, 6.4))}
-"""By file: rows and columns of panels, and the size. A phone shows the narrow one."""
-GREY = "#7f8792"
-"""A colour for text that is readable on white and on black."""
-STYLE = {
-    **dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), GREY),
-    **dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor"), "none"),
-    "font.size": 10,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "longterm",
-    "legend.frameon": False,
-}
+FILE = Path(__file__).parent / "_static" / "regret.svg"
 ROUNDS = 1000
 
 
@@ -44,13 +33,12 @@ def comparison() -> tuple[Any, Any]:
 
 
 def main() -> None:
-    """Write the figures."""
+    """Write the figure, narrow enough for a phone."""
     played, best = comparison()
-    for file, (rows, columns, size) in LAYOUTS.items():
-        with plt.rc_context(STYLE):
-            figure, axes = plt.subplots(rows, columns, figsize=size, layout="constrained")
-            played.plot(best, axes=axes)
-            figure.savefig(FOLDER / file, metadata={"Date": None}, transparent=True)
+    with plt.rc_context(STYLE):
+        figure, axes = plt.subplots(2, 1, figsize=(4.8, 6.4))
+        played.plot(best, axes=axes)
+        figure.savefig(FILE, metadata={"Date": None}, transparent=True)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import io
 import os
 import re
 import sys
+import textwrap
 from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import import_module
@@ -180,7 +181,7 @@ def entry_of(full: str, thing: Any, homes: dict[int, str]) -> str:
     page += f"{as_text(statement)}\n\n" if statement else ""
     page += f"{_leads(guides_of(full), proofs_of(name, statement))}\n"
     if not inspect.isclass(thing):
-        return f"{page}.. {'autofunction' if documented else 'autodata'}:: {name}\n"
+        return f"{page}.. autofunction:: {name}\n" if documented else f"{page}.. autodata:: {name}\n   :no-value:\n"
     own, inherited = members_of(thing, homes)
     page += f".. autoclass:: {name}\n"
     for one in own:
@@ -253,7 +254,7 @@ def as_text(text: str) -> str:
             if formula:
                 parts.append("::\n\n" + "\n".join(taken))
             else:
-                prose = "\n".join(inline(line) for line in taken)
+                prose = inline("\n".join(taken))
                 prose = re.sub(r"(?:``)?docs/((?:proofs|guides)/\w+)\.md(?:``)?", r":doc:`/\1`", prose)
                 prose = re.sub(rf"(?<=\n)(?=(?:{'|'.join(SECTIONS)})\b[^.:]*:)", "\n", prose)
                 prose = re.sub(r"(?<=[.)]) (?=(?:Proofs?|Not promised): )", "\n\n", prose)
@@ -270,8 +271,13 @@ def inline(line: str) -> str:
 
 def _escape(line: str) -> str:
     """Escape the characters of prose that reStructuredText reads as markup."""
-    pieces = re.split(r"(``[^`]+``|`[^`]+`|\*\*[\w -]+\*\*)", line)  # code and bold words stay
-    return "".join(one if one.startswith(("`", "**")) else re.sub(r"([*|_\\])", r"\\\1", one) for one in pieces)
+    pieces = re.split(rf"(``[^`]+``|`[^`]+`|\*\*[\w -]+\*\*|{STRESSED})", line)  # code and stressed words stay
+    return "".join(one if KEPT.match(one) else re.sub(r"([*|_\\])", r"\\\1", one) for one in pieces)
+
+
+STRESSED = r"(?<![\w*)\]])\*\w[^*`]*?\w\*(?![\w*])"
+"""Words between single asterisks; the asterisk of a decision x* follows a letter."""
+KEPT = re.compile(rf"`|\*\*[\w -]+\*\*$|{STRESSED}$")
 
 
 def _crumbs(module: str = "") -> str:
@@ -366,7 +372,7 @@ def signature_of(thing: Any, signature: str | None) -> str | None:
     for name, factory in made.items():
         called = f"{getattr(factory, '__name__', '…')}()" if factory is not dataclasses.MISSING else ""
         signature = signature.replace(f"{name}=<factory>", f"{name}={called}")
-    return re.sub(r"np\.(True|False)_", r"\1", signature)
+    return re.sub(r"<function (\w+)[^>]*>", r"\1", re.sub(r"np\.(True|False)_", r"\1", signature))
 
 
 def command_line() -> str:
@@ -376,7 +382,9 @@ def command_line() -> str:
         shown = io.StringIO()
         with contextlib.redirect_stdout(shown), contextlib.suppress(SystemExit):
             parse([name, "--help"])
-        parts.append(f"## longterm {name}\n\n{command.about}\n\n```text\n{shown.getvalue().strip()}\n```\n")
+        text = "\n".join(textwrap.fill(line, 88, subsequent_indent=" " * 7) if line.startswith("usage:") else line
+                         for line in shown.getvalue().strip().splitlines())  # fmt: skip
+        parts.append(f"## longterm {name}\n\n{command.about}\n\n```text\n{text}\n```\n")
     return "\n".join(parts)
 
 

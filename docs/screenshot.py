@@ -1,6 +1,7 @@
-"""Make the picture of the demo's page: python docs/screenshot.py [SECONDS] writes docs/_static/demo.png.
+"""Make the pictures of the demo's page: python docs/screenshot.py [SECONDS] writes docs/_static/demo_*.png.
 
-It starts `longterm serve --demo`, waits until there is something to see, and asks Chromium for a picture.
+It starts `longterm serve --demo`, waits until there is something to see, and asks Chromium for two cards of the page.
+The cards are as wide as a phone, so a phone shows them at full size and a wide page side by side.
 """
 
 from __future__ import annotations
@@ -16,20 +17,31 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 from browser import chromium, open_at
 from servers import in_process
 
-PICTURE = Path(__file__).parent / "_static" / "demo.png"
-WIDTH, HEIGHT = 1440, 1000
+FOLDER = Path(__file__).parent / "_static"
+CARDS = {"models": "demo_router.png", "campaign": "demo_pacer.png"}
+"""The file of each card, by the name of its object."""
+PLACE = """
+const card = [...document.querySelectorAll("main > section")].find((one) => one.querySelector("h2").textContent
+  .startsWith(arguments[0]));
+const {x, y, width, height} = card.getBoundingClientRect();
+return {x: x + scrollX, y: y + scrollY, width, height, scale: 1};
+"""
+WIDTH = 390
 
 
 def main(seconds: float) -> None:
-    """Write the picture after so many seconds of invented requests."""
+    """Write the pictures after so many seconds of invented requests."""
     with tempfile.TemporaryDirectory() as profile, in_process("--demo") as (url, _):
         time.sleep(seconds)
         with chromium(Path(profile)) as driver:
-            open_at(driver, f"{url}/", WIDTH, HEIGHT)
+            open_at(driver, f"{url}/", WIDTH, 900)
             driver.execute_script("document.querySelector('button[data-seconds=\"900\"]').click()")
             time.sleep(5)
-            picture = driver.execute_cdp_cmd("Page.captureScreenshot", {"format": "png"})["data"]
-    PICTURE.write_bytes(base64.b64decode(picture))
+            for name, file in CARDS.items():
+                place = driver.execute_script(PLACE, name)
+                asked = {"format": "png", "clip": place, "captureBeyondViewport": True}
+                picture = driver.execute_cdp_cmd("Page.captureScreenshot", asked)["data"]
+                (FOLDER / file).write_bytes(base64.b64decode(picture))
 
 
 if __name__ == "__main__":

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from same_output import assert_same_output
+
 DOCS = Path(__file__).parents[2] / "docs"
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n((?:    [^\n]*\n)+))?", re.MULTILINE | re.DOTALL)
-NUMBER = re.compile(r"-?\d[\d,]*\.?\d*")
 RUN_ELSEWHERE = {
     "guides/service.md",  # tests/server/test_guide.py
     "guides/litellm.md",  # tests/compat/test_litellm_ledger.py
@@ -37,13 +38,6 @@ NEEDS = {
     "load_table": "pandas",
     "import torch": "torch",
 }
-
-
-def assert_same_output(printed: str, wanted: str) -> None:
-    """Compare words exactly and numbers to five per cent: rounding differs between processors."""
-    assert NUMBER.sub("#", printed).split() == NUMBER.sub("#", wanted).split()
-    ours, theirs = ([float(one.replace(",", "")) for one in NUMBER.findall(text)] for text in (printed, wanted))
-    assert ours == pytest.approx(theirs, rel=0.05, abs=0.02)
 
 
 @pytest.mark.slow

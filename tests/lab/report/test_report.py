@@ -85,6 +85,21 @@ def test_the_same_result_gives_the_same_bytes(tmp_path, figures):
         assert path.read_bytes() == (there / path.name).read_bytes(), path.name
 
 
+def test_a_result_draws_itself(plt):
+    result = dsm(*SMALL)
+    figure = result.plot(["hard_violation", "regret"], band="range", size=(6.0, 2.0))
+    first = figure.axes[0]
+    drawn = [line.get_ydata() for line in first.lines if len(line.get_ydata()) == len(result.rounds)]
+    for values, curve in zip(drawn, result.curves, strict=True):
+        np.testing.assert_allclose(values, curve.mean("hard_violation"))
+    assert [text.get_text() for text in first.get_legend().get_texts()] == [curve.name for curve in result.curves]
+    assert figure.get_size_inches().tolist() == [6.0, 2.0]
+    assert len(first.collections) == len(result.curves)
+    assert result.plot(["regret"], band="none", axes=[first]) is figure
+    with pytest.raises(InputError, match="measures: .'speed'. are not recorded"):
+        result.plot(["speed"])
+
+
 @pytest.mark.slow
 def test_every_curve_and_bound_is_drawn(plt):
     result = dsm(*SMALL)

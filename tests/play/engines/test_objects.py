@@ -173,6 +173,33 @@ def test_swapped_arguments_of_a_service_are_refused():
         LiveLearner(PROBLEM, LEARNER)
 
 
+def test_seeds_are_drawn_as_quantiles_as_the_range_or_at_the_end_only(played):
+    values = played["grid"].signed_violation[:, 0]  # the first member: rounds, then seeds
+
+    def extent(**options):
+        panel = played["grid"].plot(**options).axes[1]
+        found = panel.collections[0].get_paths()[0].get_extents()
+        return [found.y0, found.y1], [found.x0, found.x1]
+
+    low, high = np.quantile(values, (0.1, 0.9), axis=-1)
+    assert extent()[0] == pytest.approx([low.min(), high.max()])  # few curves: quantiles
+    assert extent(band="range")[0] == pytest.approx([values.min(), values.max()])
+    heights, places = extent(band="ends")
+    mean, std = values[-1].mean(), values[-1].std()
+    assert heights == pytest.approx([mean - std, mean + std])
+    assert places == [50, 50]
+    drawn = played.plot(band="none", size=(5.0, 2.0))
+    assert len(drawn.axes[0].collections) == 0
+    assert drawn.get_size_inches().tolist() == [5.0, 2.0]
+    with pytest.raises(InputError, match="band: 'all' is not known"):
+        played.plot(band="all")
+
+
+def test_many_curves_are_marked_at_their_ends(played):
+    many = Comparison({f"a{n}": played["a"] for n in range(5)})
+    assert all(len(one.get_paths()[0].vertices) == 2 for one in many.plot().axes[0].collections)
+
+
 def test_bounds_are_drawn_above_the_curves(played):
     best = hindsight.best(played)
     plain, drawn = played.plot(best), played.plot(best, bounds=True)

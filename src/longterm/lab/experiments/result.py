@@ -5,9 +5,9 @@ Experiments write these objects to a folder. Figures, tables and reports only re
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,7 +17,11 @@ from longterm._base.extras import import_optional
 from longterm.play.engines.sums import ROUNDING_SHARE
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
     from pandas import DataFrame
+
+    from longterm.play.engines.figure import Band
 
 MEASURES = ("regret", "signed_violation", "hard_violation", "squared_violation", "long_term_violation")
 """The measures of every curve. `long_term_violation`, max_j Σ_t g_j(x_t), is the paper's own constraint."""
@@ -150,6 +154,37 @@ class Result:
     def measures(self) -> tuple[str, ...]:
         """The measures of all curves: `MEASURES`, and `LOGGED` where it was asked for."""
         return tuple(name for name in (*MEASURES, LOGGED) if all(name in curve.measures for curve in self.curves))
+
+    def plot(
+        self,
+        measures: Sequence[str] = ("regret", "signed_violation"),
+        *,
+        band: Band | None = None,
+        size: tuple[float, float] | None = None,
+        axes: Sequence[Axes] | None = None,
+    ) -> Figure:
+        """Draw the curves with Matplotlib, one panel for each measure.
+
+        Parameters
+        ----------
+        measures : sequence of str
+            Some of `Result.measures`.
+        band : {"quantiles", "range", "ends", "none"}, optional
+            How the sequences are drawn: from the 10 % to the 90 % quantile, from the smallest to the largest value,
+            as one standard deviation at the last round, or not at all. Default: quantiles for up to four curves,
+            otherwise ends.
+        size : pair of float, optional
+            Width and height of a new figure in inches.
+        axes : sequence of matplotlib axes, optional
+            The axes to draw into, one for each measure. Default: those of a new figure.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        from longterm.lab.report.figures import plot_result
+
+        return cast("Figure", plot_result(self, measures, band, size, axes))
 
     def to_frame(self) -> DataFrame:
         """Return all curves as one tidy table.

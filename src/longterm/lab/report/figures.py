@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from longterm._base.arrays import FloatArray
+from longterm._base.extras import import_optional
+from longterm.errors import InputError
 from longterm.lab.experiments.result import LOGGED, Curve, Result
 from longterm.lab.report.axes import AxisScale, panels, scale_of
 from longterm.lab.report.formats import format_size, page_slug
@@ -21,20 +24,33 @@ from longterm.lab.report.style import (
     save_figure,
     set_plain_ticks,
 )
+from longterm.play.engines.figure import Band, band_for, draw_band
 
 LEGEND_WIDTH = 44
 """Characters in a line of the legend."""
 AXIS_MARGIN = 0.5
 """The lower end of a logarithmic axis as a share of the smallest mean."""
+GREY = "#888888"
+"""The colour of the line at 0."""
 LINEAR_MEASURES = ("regret", "signed_violation", LOGGED)
 """The measures of the paper's figures."""
 
 
-def write_figures(result: Result, folder: str | Path) -> list[Path]:
+SPREAD = {
+    "quantiles": "10 % to 90 % of the sequences",
+    "range": "smallest to largest of the sequences",
+    "ends": "one standard deviation of the sequences",
+}
+"""What a band or an error bar shows, in words."""
+
+
+def write_figures(
+    result: Result, folder: str | Path, *, band: Band | None = None, size: tuple[float, float] | None = None
+) -> list[Path]:
     """Draw a result: NAME-log-log and NAME-linear, each as PDF, SVG and PNG.
 
-    The logarithmic figure has every measure with its range over the sequences and its bounds. An axis with zero or
-    negative values is logarithmic on both sides of zero. The linear figure has the paper's measures.
+    The logarithmic figure has every measure with its bounds. An axis with zero or negative values is logarithmic on
+    both sides of zero. The linear figure has the paper's measures.
 
     Parameters
     ----------
@@ -42,6 +58,10 @@ def write_figures(result: Result, folder: str | Path) -> list[Path]:
         The result to draw.
     folder : str or pathlib.Path
         Created if it is missing.
+    band : {"quantiles", "range", "ends", "none"}, optional
+        How the sequences are drawn, as in `Comparison.plot`.
+    size : pair of float, optional
+        Width and height in inches.
 
     Returns
     -------
@@ -52,31 +72,33 @@ def write_figures(result: Result, folder: str | Path) -> list[Path]:
         return [
             path
             for view, draw in (("log-log", draw_log_log), ("linear", draw_linear))
-            for path in save_figure(draw(plt, result), Path(folder), f"{page_slug(result.name)}-{view}")
+            for path in save_figure(draw(plt, result, band, size), Path(folder), f"{page_slug(result.name)}-{view}")
         ]
 
 
-def draw_log_log(plt: Any, result: Result) -> Any:
+def draw_log_log(plt: Any, result: Result, band: Band | None = None, size: tuple[float, float] | None = None) -> Any:
     """Draw one panel for each measure, with bounds, and return the figure."""
+    band = band_for(len(result.curves), band)
     groups = panels(result)
     columns = min(2, len(groups))
     rows = -(-len(groups) // columns)
-    drawing = plt.figure(figsize=(4.4 * columns, 2.75 * rows + _text_height(result)), layout="constrained")
+    size = size or (4.4 * columns, 2.75 * rows + _text_height(result))
+    drawing = plt.figure(figsize=size, layout="constrained")
     grid = drawing.subplots(rows, columns, squeeze=False).ravel()
     for axis, group in zip(grid, groups, strict=False):
-        _draw_log_panel(axis, result, group)
+        _draw_log_panel(axis, result, group, band)
     for axis in grid[len(groups) :]:
         axis.remove()
-    _draw_legend(drawing, result, bounds=True)
+    _draw_legend(drawing, result, band, bounds=True)
     drawing.suptitle(_title(result))
     return drawing
 
 
-def _draw_log_panel(axis: Any, result: Result, group: tuple[str, ...]) -> None:
+def _draw_log_panel(axis: Any, result: Result, group: tuple[str, ...], band: Band) -> None:
     scale = scale_of(result, group[0])
     values = [curve.mean(group[0]) for curve in result.curves]
     for k, curve in enumerate(result.curves):
-        _draw_curve(axis, result, curve, k, group[0])
+        _draw_curve(axis, result, curve, k, group[0], band)
         for known, line in ((curve.bounds, "--"), (curve.printed_bounds, ":")):
             for measure in group:
                 if measure in known:
@@ -116,32 +138,54 @@ def _set_scale(axis: Any, scale: AxisScale, values: FloatArray) -> None:
     axis.axhline(0, color="black", linewidth=0.6)
 
 
-def draw_linear(plt: Any, result: Result) -> Any:
+def draw_linear(plt: Any, result: Result, band: Band | None = None, size: tuple[float, float] | None = None) -> Any:
     """Draw the paper's measures on linear axes, without bounds, and return the figure."""
+    band = band_for(len(result.curves), band)
     measures = [measure for measure in LINEAR_MEASURES if measure in result.measures]
-    drawing = plt.figure(figsize=(4.4 * len(measures), 3.0 + _text_height(result)), layout="constrained")
+    drawing = plt.figure(figsize=size or (4.4 * len(measures), 3.0 + _text_height(result)), layout="constrained")
     for axis, measure in zip(drawing.subplots(1, len(measures)), measures, strict=True):
-        for k, curve in enumerate(result.curves):
-            _draw_curve(axis, result, curve, k, measure)
-        axis.axhline(0, color="black", linewidth=0.6)
-        axis.set_xlim(0, result.rounds[-1])
+        _draw_linear_panel(axis, result, measure, band)
         axis.locator_params(axis="x", nbins=6 if len(measures) == 2 else 4)
-        axis.set(xlabel="round $t$", ylabel=MEASURE_LATEX[measure])
-        axis.set_title(MEASURE_NAMES[measure], loc="left", fontsize=10)
-        axis.grid(visible=True, alpha=0.3)
-    _draw_legend(drawing, result, bounds=False)
+    _draw_legend(drawing, result, band, bounds=False)
     drawing.suptitle(_title(result))
     return drawing
 
 
-def _draw_curve(axis: Any, result: Result, curve: Curve, index: int, measure: str) -> None:
-    """Draw the mean over the sequences with a band from the smallest to the largest value."""
+def plot_result(
+    result: Result, measures: Sequence[str], band: Band | None, size: tuple[float, float] | None, axes: Any
+) -> Any:
+    """Draw these measures on linear axes into given axes, or into a new figure, and return the figure."""
+    plt: Any = import_optional("matplotlib.pyplot", "a figure needs Matplotlib", "experiments")
+    unknown = [measure for measure in measures if measure not in result.measures]
+    if unknown or not measures:
+        raise InputError("measures", f"{unknown} are not recorded", f"Choose from {list(result.measures)}")
+    if axes is None:
+        figure = plt.figure(figsize=size or (4.2 * len(measures), 3.2), layout="constrained")
+        axes = figure.subplots(1, len(measures), squeeze=False)[0]
+    for axis, measure in zip(axes, measures, strict=True):
+        _draw_linear_panel(axis, result, measure, band_for(len(result.curves), band))
+    axes[0].legend(frameon=False, fontsize="small")
+    return axes[0].figure
+
+
+def _draw_linear_panel(axis: Any, result: Result, measure: str, band: Band) -> None:
+    for k, curve in enumerate(result.curves):
+        _draw_curve(axis, result, curve, k, measure, band)
+    axis.axhline(0, color=GREY, linewidth=0.6)
+    axis.set_xlim(0, result.rounds[-1])
+    axis.set(xlabel="round $t$", ylabel=MEASURE_LATEX[measure])
+    axis.set_title(MEASURE_NAMES[measure], loc="left", fontsize=10)
+    axis.grid(visible=True, alpha=0.3)
+
+
+def _draw_curve(axis: Any, result: Result, curve: Curve, index: int, measure: str, band: Band) -> None:
+    """Draw the mean over the sequences, and how far they lie apart."""
     values, style = curve.measures[measure], curve_style(index)
     axis.plot(
         result.rounds, curve.mean(measure), color=style.colour, linestyle=line_style(index, curve.role),
-        marker=style.marker, markersize=4, markevery=(0.14 * index / len(result.curves), 0.14),
+        label=escape_formula(curve.name), marker=style.marker, markersize=4, markevery=(0.14 * index / len(result.curves), 0.14),
     )  # fmt: skip
-    axis.fill_between(result.rounds, values.min(axis=1), values.max(axis=1), color=style.colour, alpha=0.2, linewidth=0)
+    draw_band(axis, result.rounds, values, style.colour, band)
 
 
 def _text_height(result: Result) -> float:
@@ -154,7 +198,7 @@ def _legend_columns(result: Result) -> int:
     return 4 if len(result.curves) > 16 and max(len(curve.name) for curve in result.curves) <= 30 else 2
 
 
-def _draw_legend(drawing: Any, result: Result, *, bounds: bool) -> None:
+def _draw_legend(drawing: Any, result: Result, band: Band, *, bounds: bool) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
@@ -169,8 +213,8 @@ def _draw_legend(drawing: Any, result: Result, *, bounds: bool) -> None:
         entries.append((Line2D([], [], color="black", linestyle="--", linewidth=1.1), "bound, in its colour"))
     if bounds and any(curve.printed_bounds for curve in result.curves):
         entries.append((Line2D([], [], color="black", linestyle=":", linewidth=1.1), "bound as printed in the paper"))
-    if len(result.seeds) > 1:
-        entries.append((Patch(color="black", alpha=0.2, linewidth=0), "range over the sequences"))
+    if len(result.seeds) > 1 and band != "none":
+        entries.append((Patch(color="black", alpha=0.2, linewidth=0), SPREAD[band]))
     handles, labels = zip(*entries, strict=True)
     columns = _legend_columns(result)
     drawing.legend(

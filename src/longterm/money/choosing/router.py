@@ -94,8 +94,8 @@ class Router:
     ...     route = router.route("Prove the theorem of Sylow." if t % 2 else "What is the capital of France?")
     ...     right = route.model == "large" or t % 2 == 0
     ...     router.settle(route, reward=float(right), cost={"small": 1e-4, "large": 1e-2}[route.model])
-    >>> router.chooser.spent[0] <= 2e-3 * 200
-    np.True_
+    >>> bool(router.chooser.spent[0] <= 2e-3 * 200)
+    True
     """
 
     def __init__(

@@ -12,7 +12,7 @@ from longterm._base.display import TextTable
 from longterm._base.extras import import_optional
 from longterm.errors import InputError
 from longterm.learners.interface.learner import Learner
-from longterm.play.engines.figure import draw
+from longterm.play.engines.figure import Band, draw
 from longterm.play.engines.sums import zero_rounding
 from longterm.play.engines.trace import MEASURES, Comparator, Trace, format_spread
 from longterm.theory.bounds import Bounds
@@ -100,6 +100,8 @@ class Comparison(Mapping[str, Trace]):
         comparator: Comparator | ArrayLike | None = None,
         *,
         bounds: bool = False,
+        band: Band | None = None,
+        size: tuple[float, float] | None = None,
         axes: Sequence[Axes] | None = None,
     ) -> Figure:
         """Draw all learners with Matplotlib: regret (or loss) and violation against the round.
@@ -110,8 +112,14 @@ class Comparison(Mapping[str, Trace]):
             As for `Trace.regret`. Without one the cumulative loss is drawn.
         bounds : bool
             Add the proved bound of each learner that has one, dotted, on logarithmic axes.
+        band : {"quantiles", "range", "ends", "none"}, optional
+            How several seeds are drawn: from the 10 % to the 90 % quantile, from the smallest to the largest value,
+            as one standard deviation at the last round, or not at all. Default: quantiles for up to four curves,
+            otherwise ends.
+        size : pair of float, optional
+            Width and height of a new figure in inches.
         axes : pair of matplotlib axes, optional
-            The axes to draw into; left out, those of a new figure.
+            The axes to draw into. Default: those of a new figure.
 
         Returns
         -------
@@ -121,7 +129,7 @@ class Comparison(Mapping[str, Trace]):
         if bounds and not found:
             what = "no learner of this comparison has a theorem here, or the comparison was loaded without its problem"
             raise InputError("bounds", what, "Leave bounds out, or see learner.bound(problem, rounds).reason")
-        return draw(self, comparator, axes, found)
+        return draw(self, comparator, axes, found, band, size)
 
     def _bounds(self) -> dict[str, Bounds]:
         """Return the bounds at the recorded rounds of the learners that have a theorem."""

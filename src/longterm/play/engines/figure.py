@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from textwrap import shorten
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from longterm._base.arrays import FloatArray
 from longterm._base.extras import import_optional
+from longterm.errors import InputError
 from longterm.play.engines.trace import Comparator, Trace
 from longterm.theory.bounds import Bounds
 
@@ -20,6 +22,11 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#0
 """The palette of Okabe and Ito, distinguishable with colour blindness."""
 DASHES = ("-", "--", ":", "-.", (0, (6, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 3)), (0, (3, 3)))
 """Line styles for repeated colours."""
+Band = Literal["quantiles", "range", "ends", "none"]
+"""How to draw several seeds: from the 10 % to the 90 % quantile, from the smallest to the largest value, one standard
+deviation at the last round, or the mean alone."""
+MAX_BANDS = 4
+"""With more curves their bands would cover each other, so only the ends are marked."""
 MAX_CURVES_INSIDE, SHORT_NAME = 8, 26
 """With more curves, or longer names, the legend is below the panels."""
 
@@ -29,6 +36,8 @@ def draw(
     comparator: Comparator | ArrayLike | None,
     axes: Any = None,
     bounds: Mapping[str, Bounds] | None = None,
+    band: Band | None = None,
+    size: tuple[float, float] | None = None,
 ) -> Figure:
     """Draw the traces, and bounds by name, into a pair of axes, or into a new figure, and return the figure."""
     pyplot: Any = import_optional("matplotlib.pyplot", "a figure needs Matplotlib", "experiments")
@@ -38,16 +47,17 @@ def draw(
     columns = 4 if longest <= SHORT_NAME else 2 if longest <= 2 * SHORT_NAME else 1
     if axes is None:
         height = 3.2 + (0.18 * -(-len(curves) // columns) if below else 0.0)
-        axes = pyplot.figure(figsize=(8, height), layout="constrained").subplots(1, 2)
+        axes = pyplot.figure(figsize=size or (8, height), layout="constrained").subplots(1, 2)
     left, right = axes
+    band = band_for(len(curves), band)
     for number, (name, rounds, first, violation) in enumerate(curves):
         style = {
             "color": COLOURS[number % len(COLOURS)],
             "linestyle": DASHES[number // len(COLOURS) % len(DASHES)],
             "label": name or None,
         }
-        _line(left, rounds, first, style)
-        _line(right, rounds, violation, style)
+        _line(left, rounds, first, style, band)
+        _line(right, rounds, violation, style, band)
     if bounds:
         shown = [left, right] if comparator is not None else [right]
         _draw_bounds(shown, bounds, [name for name, *_ in curves])
@@ -95,10 +105,26 @@ def _curves(
         yield label, trace.rounds, first[:, member], violation[:, member]
 
 
-def _line(panel: Any, rounds: Any, values: FloatArray, style: Mapping[str, Any]) -> None:
-    """Plot the mean over the seeds and, with several seeds, their range."""
+def _line(panel: Any, rounds: Any, values: FloatArray, style: Mapping[str, Any], band: Band) -> None:
+    """Plot the mean over the seeds and, with several seeds, how far they lie apart."""
     panel.plot(rounds, values.mean(axis=-1), **style)
-    if values.shape[-1] > 1:
-        panel.fill_between(
-            rounds, values.min(axis=-1), values.max(axis=-1), color=style["color"], alpha=0.18, linewidth=0
-        )
+    draw_band(panel, rounds, values, style["color"], band)
+
+
+def band_for(curves: int, band: Band | None) -> Band:
+    """Return the way to draw several seeds: the one asked for, or else the one for so many curves."""
+    if band is not None and band not in get_args(Band):
+        raise InputError("band", f"{band!r} is not known", f"Use one of {', '.join(map(repr, get_args(Band)))}")
+    return band or ("quantiles" if curves <= MAX_BANDS else "ends")
+
+
+def draw_band(panel: Any, rounds: Any, values: FloatArray, colour: str, band: Band) -> None:
+    """Draw how far the seeds, on the last axis of `values`, lie apart."""
+    if values.shape[-1] == 1 or band == "none":
+        return
+    if band == "ends":
+        mean, std = values[-1].mean(), values[-1].std()
+        panel.vlines(rounds[-1], mean - std, mean + std, color=colour, linewidth=2.5, clip_on=False)
+        return
+    low, high = np.quantile(values, (0.1, 0.9) if band == "quantiles" else (0.0, 1.0), axis=-1)
+    panel.fill_between(rounds, low, high, color=colour, alpha=0.18, linewidth=0)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from longterm.learners.interface.learner import Learner
+    from longterm.play.engines.figure import Band
 
 
 SeedsPlayed = int | tuple[int, ...]
@@ -131,7 +132,13 @@ class Trace:
         return TextTable(("", "at the last round"), rows, title=f"Trace of {self.last_round} rounds").to_html()
 
     def plot(
-        self, comparator: Comparator | ArrayLike | None = None, *, axes: Sequence[Axes] | None = None, label: str = ""
+        self,
+        comparator: Comparator | ArrayLike | None = None,
+        *,
+        band: Band | None = None,
+        size: tuple[float, float] | None = None,
+        axes: Sequence[Axes] | None = None,
+        label: str = "",
     ) -> Figure:
         """Draw the run with Matplotlib: regret (or loss) and violation against the round.
 
@@ -139,19 +146,25 @@ class Trace:
         ----------
         comparator : Hindsight or array_like, optional
             As for `regret`. Without one the cumulative loss is drawn.
+        band : {"quantiles", "range", "ends", "none"}, optional
+            How several seeds are drawn: from the 10 % to the 90 % quantile, from the smallest to the largest value,
+            as one standard deviation at the last round, or not at all. Default: quantiles for up to four curves,
+            otherwise ends.
+        size : pair of float, optional
+            Width and height of a new figure in inches.
         axes : pair of matplotlib axes, optional
-            The axes to draw into; left out, those of a new figure.
+            The axes to draw into. Default: those of a new figure.
         label : str
             The name of the curve.
 
         Returns
         -------
         matplotlib.figure.Figure
-            With several seeds the line is their mean, and the band spans the smallest and the largest value.
+            With several seeds the line is their mean.
         """
         from longterm.play.engines.figure import draw
 
-        return draw({label: self}, comparator, axes)
+        return draw({label: self}, comparator, axes, None, band, size)
 
     def to_frame(self, comparator: Comparator | ArrayLike | None = None) -> DataFrame:
         """Return a pandas data frame with one row for each recorded round and member of the batch.
