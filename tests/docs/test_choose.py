@@ -78,3 +78,16 @@ def test_every_learner_recommended_in_the_list_is_measured():
         named = {name for name in re.findall(r"`(\w+)[.`(]", entry) if isinstance(getattr(longterm, name, None), type)}
         shown = " ".join(printed[anchor] for anchor in anchors)
         assert not anchors or named - without_rival <= set(re.findall(r"\w+", shown)), entry
+
+
+def test_the_map_of_learners_is_up_to_date_and_leads_to_pages():
+    spec = importlib.util.spec_from_file_location("learner_map", ROOT / "docs" / "learner_map.py")
+    drawn = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(drawn)
+    assert drawn.FILE.read_text(encoding="utf-8") == drawn.picture(), "run python docs/learner_map.py"
+    links = re.findall(r'href="([^"]+)"', drawn.picture())
+    classes = [link.split(".")[-2] for link in links if "longterm.learners." in link]
+    assert all(hasattr(longterm.learners, name) and name in ADVICE for name in classes)
+    others = [link for link in links if "longterm.learners." not in link]
+    assert all((ROOT / "docs" / "guides" / link).with_suffix(".md").exists() for link in others)
+    assert len(classes) >= 7
