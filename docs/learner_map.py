@@ -33,7 +33,8 @@ def picture() -> str:
     height = ROW * len(ROWS)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="group"',
-        f'style="max-width: {WIDTH}px; width: 100%" aria-label="Map of learners" font-family="sans-serif" font-size="13">',
+        f'style="max-width: {WIDTH}px; width: 100%" aria-label="Map of learners"',
+        'font-family="sans-serif" font-size="13">',
         "<style>.q{fill:currentColor}.l{stroke:currentColor;opacity:.5}.b{fill:none;stroke:#2f74c0}",
         "a text{fill:currentColor} a:hover rect,a:focus rect{stroke-width:3}</style>",
     ]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -182,9 +182,9 @@ class Result:
         -------
         matplotlib.figure.Figure
         """
-        from longterm.lab.report.figures import plot_result
+        from longterm.lab.experiments.figure import draw_result
 
-        return cast("Figure", plot_result(self, measures, band, size, axes))
+        return draw_result(self, measures, band, size, axes)
 
     def to_frame(self) -> DataFrame:
         """Return all curves as one tidy table.

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from longterm._base.arrays import FloatArray
-from longterm._base.extras import import_optional
-from longterm.errors import InputError
 from longterm.lab.experiments.result import LOGGED, Curve, Result
 from longterm.lab.report.axes import AxisScale, panels, scale_of
 from longterm.lab.report.formats import format_size, page_slug
@@ -151,23 +148,6 @@ def draw_linear(plt: Any, result: Result, band: Band | None = None, size: tuple[
     return drawing
 
 
-def plot_result(
-    result: Result, measures: Sequence[str], band: Band | None, size: tuple[float, float] | None, axes: Any
-) -> Any:
-    """Draw these measures on linear axes into given axes, or into a new figure, and return the figure."""
-    plt: Any = import_optional("matplotlib.pyplot", "a figure needs Matplotlib", "experiments")
-    unknown = [measure for measure in measures if measure not in result.measures]
-    if unknown or not measures:
-        raise InputError("measures", f"{unknown} are not recorded", f"Choose from {list(result.measures)}")
-    if axes is None:
-        figure = plt.figure(figsize=size or (4.2 * len(measures), 3.2), layout="constrained")
-        axes = figure.subplots(1, len(measures), squeeze=False)[0]
-    for axis, measure in zip(axes, measures, strict=True):
-        _draw_linear_panel(axis, result, measure, band_for(len(result.curves), band))
-    axes[0].legend(frameon=False, fontsize="small")
-    return axes[0].figure
-
-
 def _draw_linear_panel(axis: Any, result: Result, measure: str, band: Band) -> None:
     for k, curve in enumerate(result.curves):
         _draw_curve(axis, result, curve, k, measure, band)
@@ -183,7 +163,7 @@ def _draw_curve(axis: Any, result: Result, curve: Curve, index: int, measure: st
     values, style = curve.measures[measure], curve_style(index)
     axis.plot(
         result.rounds, curve.mean(measure), color=style.colour, linestyle=line_style(index, curve.role),
-        label=escape_formula(curve.name), marker=style.marker, markersize=4, markevery=(0.14 * index / len(result.curves), 0.14),
+        marker=style.marker, markersize=4, markevery=(0.14 * index / len(result.curves), 0.14),
     )  # fmt: skip
     draw_band(axis, result.rounds, values, style.colour, band)
 
