@@ -37,6 +37,7 @@ source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 exclude_patterns = ["_build", "_templates", "gallery/*.py", "gallery/README.rst", "reference/api/tables"]
 html_theme = "furo"
 html_title = "longterm"
+html_favicon = "_static/favicon.svg"
 # MathJax comes with a package and is copied into the site, which then works offline.
 MATHJAX = Path(str(find_spec("sphinx-mathjax-offline").origin)).parent / "static" / "mathjax"  # type: ignore[union-attr]
 mathjax_path = "tex-svg.js"

@@ -1,7 +1,7 @@
 """Make the pictures of the demo's page: python docs/screenshot.py [SECONDS] writes docs/_static/demo_*.png.
 
-It starts `longterm serve --demo`, waits until there is something to see, and asks Chromium for two cards of the page.
-The cards are as wide as a phone, so a phone shows them at full size and a wide page side by side.
+It starts `longterm serve --demo`, waits until there is something to see, and asks Chromium for two charts of the router.
+They are as wide as a phone, so a phone shows them at full size and a wide page side by side.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from browser import chromium, open_at
 from servers import in_process
 
 FOLDER = Path(__file__).parent / "_static"
-CARDS = {"models": "demo_router.png", "campaign": "demo_pacer.png"}
-"""The file of each card, by the name of its object."""
+OBJECT = "models"
+CHARTS = {"Money": "demo_spending.png", "Actions": "demo_models.png"}
+"""The file of each chart, by the beginning of its title."""
 PLACE = """
-const card = [...document.querySelectorAll("main > section")].find((one) => one.querySelector("h2").textContent
-  .startsWith(arguments[0]));
-const {x, y, width, height} = card.getBoundingClientRect();
-return {x: x + scrollX, y: y + scrollY, width, height, scale: 1};
+const charts = [...document.querySelectorAll(`section[data-object="${arguments[0]}"] figure`)];
+const {x, y, width, height} = charts.find((one) => one.textContent.startsWith(arguments[1])).getBoundingClientRect();
+return {x: x + scrollX - 8, y: y + scrollY - 8, width: width + 16, height: height + 16, scale: 1};
 """
 WIDTH = 390
 
@@ -37,8 +37,8 @@ def main(seconds: float) -> None:
             open_at(driver, f"{url}/", WIDTH, 900)
             driver.execute_script("document.querySelector('button[data-seconds=\"900\"]').click()")
             time.sleep(5)
-            for name, file in CARDS.items():
-                place = driver.execute_script(PLACE, name)
+            for title, file in CHARTS.items():
+                place = driver.execute_script(PLACE, OBJECT, title)
                 asked = {"format": "png", "clip": place, "captureBeyondViewport": True}
                 picture = driver.execute_cdp_cmd("Page.captureScreenshot", asked)["data"]
                 (FOLDER / file).write_bytes(base64.b64decode(picture))

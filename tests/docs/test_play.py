@@ -87,7 +87,7 @@ def test_the_page_fits_answers_and_asks_for_nothing_else(driver, width, scheme):
     driver.execute_script(f"{move} s.dispatchEvent(new Event('change'))", "stream", "reversal")
     driver.execute_script("document.getElementById('bounds').click()")
     assert driver.execute_script("return document.querySelectorAll('#regret polyline').length") == 5
-    assert all(address.startswith(PAGE.parent.as_uri()) for address in requested(driver))
+    assert all(address.startswith(PAGE.parents[1].as_uri()) for address in requested(driver))
     assert [entry for entry in driver.get_log("browser") if entry["level"] == "SEVERE"] == []
     texts = driver.execute_script("return [...document.querySelectorAll('.charts svg')].map((one) => one.textContent)")
     assert all("round t" in text for text in texts)

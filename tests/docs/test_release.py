@@ -43,7 +43,7 @@ def test_the_address_stands_in_one_place_and_makes_every_link_of_the_readme_abso
     linked = re.findall(r"\]\(([^)]+)\)", text)
     assert len(linked) == len(re.findall(r"\]\(([^)]+)\)", readme))
     assert [link for link in linked if not link.startswith(("https://", "http://"))] == []
-    assert "](https://example.org/longterm/raw/v1.2.3/docs/_static/demo_router.png)" in text
+    assert "](https://example.org/longterm/raw/v1.2.3/docs/_static/demo_spending.png)" in text
     assert build["with_address"](readme, "", "1.2.3") == readme
     assert build["links"]("", "1.2.3") == {}
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["metadata"]["hooks"]["custom"]

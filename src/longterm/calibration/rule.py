@@ -53,9 +53,9 @@ class Calibration(ReprMixin):
     groups : int
         Number k of groups, the first of which holds every round. 1 means no groups.
     base : QuantileTracker or Mixture, optional
-        The quantile prediction. Left out: `Mixture`, which has no parameter.
+        The quantile prediction. Default: `Mixture`, which has no parameter.
     correction : Correction, optional
-        The control of coverage. Left out: `Sinh` without groups, `LinearAndBets` with groups.
+        The control of coverage. Default: `Sinh` without groups, `LinearAndBets` with groups.
     nested : bool
         The last axis of `miss_rate` holds levels of one score: rates that decrease, as (0.2, 0.05) for 80 % and 95 %.
         Their thresholds never cross: each is the largest of its own and those before. Give the score a last axis of 1.

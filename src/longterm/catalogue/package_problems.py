@@ -35,7 +35,7 @@ def budgeted_logistic(
     data : str
         A data set's name, or the path of a table.
     budget : float, optional
-        Left out, it is chosen such that `share` of the offline solution's coordinates are non-zero.
+        Default: it is chosen such that `share` of the offline solution's coordinates are non-zero.
     share : float
         The share of non-zero coordinates.
     l1, l2 : float

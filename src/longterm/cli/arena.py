@@ -23,15 +23,15 @@ from longterm.lab.arena.matches import with_learners
 class ArenaCommand:
     """Run every learner on every problem that it can handle, and rank them by a trade-off of your choice.
 
-    All learners see the same sequences. Slopes in T come from T/16, T/4 and T rounds: learners that need the horizon
-    are run for each, the others once. A learner that refuses a problem is listed with its reason.
+    All learners see the same sequences. If a learner cannot play a problem, the page gives the reason. How fast regret
+    and violation grow is read off at T/16, T/4 and T rounds.
 
-    For each learner and problem, v is the regret or the violation and s the median of the positive values of all
-    learners. The share is [v]₊/([v]₊ + s). The score is the mean over the problems of (1 − weight) times the share of
-    regret plus weight times the share of violation. A problem that the learner cannot handle counts ½. 0 is best, ½ is
-    the median. Another --weight or --violation ranks again without running again.
+    The score compares a learner with the median learner: 0 is best and 1/2 is the median. It is the mean over the
+    problems of (1 − weight) times the score of the regret plus weight times that of the violation. A problem that the
+    learner cannot play counts 1/2. docs/guides/arena.md has the formula. With another --weight or --violation, the
+    command ranks finished matches again and runs nothing.
 
-    Finished matches are not repeated: an interrupted command continues where it stopped.
+    If the command is interrupted, run it again: finished matches are not repeated.
 
     for example:
       longterm arena --out arena
@@ -45,19 +45,19 @@ class ArenaCommand:
     out: Path = Path("arena")
     """The folder for the matches, the tables and the page."""
     learners: NameList = ()
-    """Only these, each with its parameters: "aogd beta=0.5", or module:function. Left out: the whole catalogue."""
+    """Run only these learners, such as "aogd beta=0.5" or module:function. Default: the whole catalogue."""
     add: NameList = ()
-    """Learners to add, mine:build for example, to those in the folder, else to the whole catalogue."""
+    """Add learners, such as mine:build, to those in the folder, or to the catalogue if the folder is new."""
     problems: NameList = ()
-    """Only these, each with its parameters. Left out: the whole catalogue."""
+    """Run only these problems, each with its parameters. Default: the whole catalogue."""
     rounds: int = ROUNDS
-    """T, the number of rounds."""
+    """The number of rounds of each match."""
     sequences: int = SEQUENCES
     """The number of random sequences."""
     league: League = "static"
     """static: problems with one best decision; drift: problems whose best decision moves."""
     held_out: OptionalInt = None
-    """A seed for held-out variants of the problems and held-out sequences, which no tuning has used."""
+    """A seed that draws new variants of the problems and new sequences, to which no method was tuned."""
     weight: float = 0.5
     """The weight of violation in the score: 0 ranks by regret only, 1 by violation only."""
     violation: Violation = "long-term"

@@ -27,7 +27,7 @@ class CatalogueCommand:
     """
 
     names: tyro.conf.Positional[NameList] = ()
-    """Names of learners or problems. Left out: all of them."""
+    """Names of learners or problems. Default: all of them."""
 
     def run(self) -> None:
         """Print the entries."""

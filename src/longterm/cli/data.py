@@ -32,7 +32,7 @@ class DataCommand:
     action: tyro.conf.Positional[Literal["list", "fetch", "path"]]
     """The action."""
     names: tyro.conf.Positional[NameList] = ()
-    """Names from `longterm data list`, for fetch and path."""
+    """The data sets for fetch and path, by the names that `longterm data list` prints."""
 
     def run(self) -> None:
         """Print the table or the paths."""

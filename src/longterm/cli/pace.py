@@ -37,19 +37,19 @@ class PaceCommand:
     """
 
     log: tyro.conf.Positional[OptionalFile] = None
-    """A CSV file with a header. Left out: synthetic auctions."""
+    """A CSV file with a header. Default: synthetic auctions."""
     values: str = "value"
     """The column of the values of requests."""
     prices: str = "price"
     """The column of the market prices."""
     clicks: OptionalStr = None
-    """The column of clicks. Left out: click, if there is one."""
+    """The column of clicks. Default: the column click, if there is one."""
     missing: Missing = "drop"
-    """Rows with an empty cell: drop leaves them out with a warning, refuse stops."""
+    """What to do with rows that have an empty cell: drop them with a warning, or refuse the file."""
     budget: OptionalFloat = None
-    """The budget, in the units of the prices. Left out: --share of their sum."""
+    """The budget, in the units of the prices. Default: --share times the sum of all prices."""
     share: float = 0.125
-    """The budget as a share of the total price."""
+    """The budget as a share of the sum of all prices, if --budget is not given."""
     auctions: int = 20_000
     """The number of synthetic auctions."""
     seed: int = 0

@@ -17,16 +17,16 @@ from longterm.lab.experiments.paper_remarks import with_paper_remarks
 class ReportCommand:
     """Draw the figures and write the page of finished experiments.
 
-    Results are only read. No module that a manifest names is imported, so that the folder of a stranger runs no code.
+    The command only reads results. It imports no module that a manifest names, so a stranger's folder runs no code.
 
     for example:
       longterm report results/dsm results/sample --out results/report.html
     """
 
     folders: tyro.conf.Positional[tuple[Path, ...]]
-    """Result folders."""
+    """The result folders to draw."""
     out: Path = Path("report.html")
-    """The file of the page."""
+    """The HTML file to write."""
     title: str = "Online convex optimisation with long-term constraints"
     """The title of the page."""
 

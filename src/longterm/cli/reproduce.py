@@ -29,8 +29,8 @@ class ReproduceCommand:
       sample   the same on 6,000 rows that come with the package (no network)
       all      dsm, ijcnn1 and covtype
 
-    The paper's curves have the paper's settings; fair ones are added. Finished runs are not repeated: an interrupted
-    command continues where it stopped.
+    The paper's curves use the settings of the paper. Curves with correct constants are added. If the command is
+    interrupted, run it again: finished runs are not repeated.
 
     for example:
       longterm reproduce dsm sample
@@ -44,17 +44,17 @@ class ReproduceCommand:
     sequences: int = 10
     """The number of random sequences."""
     rounds: OptionalInt = None
-    """T. Left out: as in the paper, 1000 or the number of rows."""
+    """The number of rounds. Default: as in the paper, 1000 or the number of rows."""
     beta: float = BETA
     """A-OGD's trade-off in (0, 1): larger favours the constraint, smaller (down to 1/2) the regret."""
     rho: OptionalFloat = None
-    """The budget of sparse classification. Left out: 30 % of the offline solution's coefficients are non-zero."""
+    """The budget of sparse classification. Default: the one with 30 % non-zero coefficients offline."""
     engine: EngineChoice = "auto"
     """numpy, jax, or auto: jax if it is installed and the runs are long."""
     learners: NameList = ()
-    """Only these curves: a-ogd, a-ogd-strongly-convex, ogd-mahdavi-et-al-2012, mirror-prox, …"""
+    """Run only these curves: a-ogd, a-ogd-strongly-convex, ogd-mahdavi-et-al-2012, mirror-prox, …"""
     out: Path = Path("results")
-    """The folder for one result folder per experiment and report.html."""
+    """The folder for the results: one folder for each experiment, and report.html."""
     report: bool = True
     """Draw the figures and write report.html."""
     workers: Annotated[BackendOptions, tyro.conf.arg(name="")] = field(default_factory=BackendOptions)

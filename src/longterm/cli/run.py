@@ -20,13 +20,14 @@ from longterm.play.engines.selection import EngineChoice
 
 @dataclass(frozen=True)
 class RunCommand:
-    """Compare learners on a problem, given by a TOML file, by options, or both (options take precedence).
+    """Compare learners on a problem. A TOML file, options or both describe the experiment; options take precedence.
 
-    A learner or a problem is a name of the catalogue, then its parameters as key=value; a list of values becomes a
-    grid with one curve for each value. `longterm catalogue` lists the names. Finished runs are not repeated: an
-    interrupted command continues where it stopped.
+    Write a learner or a problem as its name, followed by parameters as key=value. A list of values becomes a grid with
+    one curve for each value. `longterm catalogue` lists the names. If the command is interrupted, run it again:
+    finished runs are not repeated.
 
-    A name with a colon, module:function, is imported. A specification or manifest.json from a stranger is code.
+    A name with a colon, module:function, runs the code of that module. So treat a specification or manifest.json from
+    a stranger like a program.
 
     for example:
       longterm run mine.toml
@@ -39,27 +40,27 @@ class RunCommand:
     spec: tyro.conf.Positional[OptionalFile] = None
     """A TOML file (docs/guides/experiments.md shows one), or the manifest.json of a result folder."""
     problem: OptionalStr = None
-    """For example "doubly_stochastic size=5"."""
+    """The problem and its parameters, for example "doubly_stochastic size=5"."""
     learners: NameList = ()
-    """For example aogd "mahdavi_ogd multipliers=each name='OGD (Mahdavi et al. 2012)'"."""
+    """The learners and parameters, such as aogd "mahdavi_ogd multipliers=each name='OGD (Mahdavi et al. 2012)'"."""
     add: NameList = ()
-    """Learners to add to those of the file, or of the folder that --out names. Finished runs are not repeated."""
+    """Add learners to those of the file, or to those of the folder that --out names. Finished runs are not repeated."""
     rounds: OptionalInt = None
-    """T. Left out: as in the file, else the number of rows of the data set."""
+    """The number of rounds. Default: as in the file, otherwise the number of rows of the data set."""
     sequences: OptionalInt = None
-    """The number of random sequences, with the seeds 0, 1, …. Left out: as in the file, else 10."""
+    """The number of random sequences, with the seeds 0, 1, …. Default: as in the file, otherwise 10."""
     seeds: IntList = ()
     """The seeds of the sequences, instead of --sequences."""
     record: OptionalInt = None
-    """About how many rounds are recorded. Left out: as in the file, else 40."""
+    """The approximate number of rounds to record. Default: as in the file, otherwise 40."""
     engine: Annotated[EngineChoice | None, tyro.conf.arg(help_behavior_hint="")] = None
     """numpy, jax, or auto: jax if it is installed, the runs are long and all parts belong to this library."""
     name: OptionalStr = None
     """The name of the experiment."""
     title: OptionalStr = None
-    """The title of its figures. Left out: the name, else the problem."""
+    """The title of the figures. Default: the name of the experiment, otherwise that of the problem."""
     out: OptionalFolder = None
-    """The result folder. Left out: the folder of a manifest.json that is run without changes, else results/NAME."""
+    """The result folder. Default: results/NAME, or the folder of a manifest.json that is run without changes."""
     report: bool = True
     """Draw the figures and write report.html."""
     workers: Annotated[BackendOptions, tyro.conf.arg(name="")] = field(default_factory=BackendOptions)

@@ -15,7 +15,8 @@ from longterm.server.launch import serve, serve_demo
 class ServeCommand:
     """Serve learners, choosers, routers, pacers, ledgers and intervals from one database: HTTP calls and a page.
 
-    Any address but 127.0.0.1 needs the environment variable LONGTERM_TOKEN, and so does every request then.
+    To listen on another address than 127.0.0.1, set the environment variable LONGTERM_TOKEN. Every request must then
+    send this token.
 
     for example:
       longterm serve --demo
@@ -25,15 +26,15 @@ class ServeCommand:
     service: tyro.conf.Positional[Path | None] = None
     """A TOML file that names the objects; docs/guides/service.md shows one."""
     host: str = "127.0.0.1"
-    """The address."""
+    """The network address to listen on."""
     port: int = 8000
-    """The port."""
+    """The port to listen on."""
     workers: int = 1
-    """Processes, all on one database."""
+    """The number of processes. They share one database."""
     access_log: bool = True
-    """Write a line of JSON to the standard output for each request."""
+    """Write one line of JSON to the standard output for each request."""
     demo: bool = False
-    """Serve invented objects, with invented requests."""
+    """Serve invented objects and send them invented requests."""
 
     def run(self) -> None:
         """Serve until interrupted."""

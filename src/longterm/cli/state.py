@@ -43,7 +43,7 @@ class StateCommand:
       set DB helpdesk limit=6000        change limit, horizon, per_request, credit or bank of a chooser or a router
       reset DB money/search [SPENT]     set the money that counts as spent in the present period
       reset DB campaign [SPENT]         the same for a pacer
-      release DB [LEDGER] KEY           give back a hold, or a lease whose holder died (--force before its end)
+      release DB [LEDGER] KEY           close a hold, or a lease whose process died; --force before its end
       correct DB [LEDGER] KEY ACTUAL    replace the cost of a settled hold
       release DB campaign TOKEN         give up an open round of a pacer, a chooser or a router
       correct DB campaign TOKEN ACTUAL  replace what a closed one has cost
@@ -52,8 +52,8 @@ class StateCommand:
       backup DB FILE                    write a copy of a SQLite database while services use it
       restore FILE DB                   replace a database by such a copy; stop its services first
 
-    LEDGER may be left out if the database has one only. Every change of a ledger is in the log, with --note and your
-    user name.
+    You may leave out LEDGER if the database has only one. The log records every change of a ledger, with --note and
+    your user name.
 
     for example:
       longterm state show service.db
@@ -64,19 +64,19 @@ class StateCommand:
     action: tyro.conf.Positional[
         Literal["show", "set", "reset", "release", "correct", "rename", "log", "backup", "restore"]
     ]
-    """What to do."""
+    """The action."""
     database: tyro.conf.Positional[str]
-    """A file of SQLite, or a URL of PostgreSQL."""
+    """The database: a SQLite file or a PostgreSQL URL."""
     words: tyro.conf.Positional[tuple[str, ...]] = ()
-    """The object or account, and the values, as above."""
+    """The object or account, and the values to set, as shown above."""
     since: str = "24h"
-    """For log: a date, or a time back such as 90m, 24h or 7d."""
+    """The first time that log prints: a date, or a time before now such as 90m, 24h or 7d."""
     format: Literal["csv", "json"] = "csv"
-    """For log."""
+    """The format that log prints."""
     note: str = ""
-    """The reason for a change."""
+    """The reason for a change, for the log."""
     force: bool = False
-    """For release and correct: see above."""
+    """Release a lease before its end, or accept a cost that looks wrong."""
 
     def run(self) -> None:
         """Print or change."""

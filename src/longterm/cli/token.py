@@ -24,7 +24,7 @@ class TokenCommand:
     """
 
     name: tyro.conf.Positional[str]
-    """The name of the caller, for the file and the access log."""
+    """The name of the caller in the service file and in the access log."""
 
     def run(self) -> None:
         """Print the token and the table."""

@@ -27,7 +27,7 @@ class TorchMultipliers(torch.nn.Module):  # type: ignore[misc]
     constraints : int
         Number m of constraints, or of samples where each has its own multiplier.
     rule : Rule, optional
-        A rule of `longterm.compat.multipliers`. Left out: `Adaptive`, which has no step size to tune.
+        A rule of `longterm.compat.multipliers`. Default: `Adaptive`, which has no step size to tune.
     equality : bool or sequence of m bool
         True for constraints g = 0, False for g ≤ 0.
     device, dtype : optional
@@ -94,7 +94,7 @@ class TorchMultipliers(torch.nn.Module):  # type: ignore[misc]
         violations : tensor (m,)
             g_j at the present parameters, on this minibatch.
         indices : tensor of integers, optional
-            Samples, or constraints, that the violations belong to; each at most once. Left out: all.
+            Samples, or constraints, that the violations belong to; each at most once. Default: all.
         """
         # A copy, because `update` works in place and may come before the backward pass.
         values = torch.select_copy(self.state, 1, 0) if indices is None else self.state[indices, 0]

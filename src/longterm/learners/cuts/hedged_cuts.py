@@ -194,13 +194,13 @@ class HedgedCuts(Learner[HedgedCutsState]):
         experts : int
             K, with step factors ½, ⅛, 1/32, …
         cuts : int, optional
-            Cuts a round. The theorem needs one. Left out, 3, and at most 30 by a fixed constraint.
+            Cuts a round. The theorem needs one. Default: 3, and at most 30 by a fixed constraint.
         bank : float or array
             The share of the slack so far that may be spent in one round, for the long-term violation. 0.1 is a good
             value. Above 1 the bound on a fixed g has the term D(1 − 1/bank), because slack that was counted twice is
             spent at once.
         meta : {"adahedge", "adapt-ml-prod"}, optional
-            The weights of the experts. Left out, the second if one of them has steps 1/(σt).
+            The weights of the experts. Default: the second if one of them has steps 1/(σt).
         path : float
             The path Σ‖u_t − u_{t−1}‖ of moving comparators to be ready for. It adds experts with longer steps.
         query : bool

@@ -118,7 +118,7 @@ class HintedCuts(Learner[HintedCutsState]):
         problem : Problem
             Gives B and the fixed constraint.
         hints : HintModel, optional
-            The forecasts. Left out, the last gradient.
+            The forecasts. Default: the last gradient.
         experts : int
             K.
         bank : float

@@ -128,9 +128,9 @@ class OptimisticCOCO(Learner[OptimisticCOCOState]):
         Parameters
         ----------
         hints : HintModel, optional
-            The forecasts of the loss's gradient. Left out, the last one.
+            The forecasts of the loss's gradient. Default: the last one.
         constraint_hints : HintModel, optional
-            Those of the violation's gradient. Left out, that of the fixed constraint, or the last one if it changes.
+            Those of the violation's gradient. Default: that of the fixed constraint, or the last one if it changes.
         """
         if constraint_hints is None and not problem.constraint.parameters:
             constraint_hints = KnownConstraint(problem.constraint, problem.constants.constraint_bound)

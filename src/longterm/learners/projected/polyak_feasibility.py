@@ -98,9 +98,9 @@ class PolyakFeasibility(Learner[PointState]):
         Parameters
         ----------
         margin : float or array, optional
-            ϱ. Left out, the one with the smallest bound on the regret.
+            ϱ. Default: the one with the smallest bound on the regret.
         slater : SlaterPoint, optional
-            A Slater point with its x. Left out, one is searched for.
+            A Slater point with its x. Default: one is searched for.
         """
         require_needs(cls.__name__, cls.needs, problem)
         T, c, point = validate.count("horizon", horizon), problem.constants, slater_point_for(problem, slater)

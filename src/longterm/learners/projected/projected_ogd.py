@@ -100,9 +100,9 @@ class ProjectedOGD(Learner[PointState]):
         steps : {"convex", "strongly convex"}
             The steps of Zinkevich, or of Hazan, Agarwal and Kale with the problem's σ.
         diameter : float or array, optional
-            The diameter of X, for the convex steps. Left out, that of B.
+            The diameter of X, for the convex steps. Default: that of B.
         projection : Projection, optional
-            The exact Euclidean projection onto {g ≤ 0} ∩ B. Left out, the problem's.
+            The exact Euclidean projection onto {g ≤ 0} ∩ B. Default: the problem's.
         """
         onto = known_projection(cls.__name__, cls.needs, problem, projection)
         c = problem.constants

@@ -79,7 +79,7 @@ class DoublingRestarts(Restarts):
         of : str
             A learner with steps for any horizon: "yu_neely", "drift_plus_penalty", "sinha_vaze" or "no_violation_aogd".
         first_epoch : int, optional
-            N. Left out: the learner's shortest horizon (⌈c_0⌉ of `NoViolationAOGD`), else 16.
+            N. Default: the learner's shortest horizon (⌈c_0⌉ of `NoViolationAOGD`), otherwise 16.
         **options
             Settings of that learner.
         """

@@ -105,7 +105,7 @@ class OnlineADM(Learner[OnlineADMState]):
         Parameters
         ----------
         projection : Projection, optional
-            Π_C, with C = {g ≤ 0} or {g ≤ 0} ∩ B. Left out, the problem's onto {g ≤ 0} ∩ B.
+            Π_C, with C = {g ≤ 0} or {g ≤ 0} ∩ B. Default: the problem's onto {g ≤ 0} ∩ B.
         """
         onto, weight = cls._known_projection(problem, projection), _weight(problem, horizon)
         return cls(problem.enclosing_set, onto, weight, weight, problem.constants)
@@ -188,7 +188,7 @@ class FeasibleOnlineADM(OnlineADM):
         Parameters
         ----------
         projection : Projection, optional
-            Π_X, onto {g ≤ 0} ∩ B. Left out, the problem's.
+            Π_X, onto {g ≤ 0} ∩ B. Default: the problem's.
         """
         onto, weight = cls._known_projection(problem, projection), _weight(problem, horizon)
         return cls(problem.enclosing_set, onto, 0.0, weight, problem.constants)

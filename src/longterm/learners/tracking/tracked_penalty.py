@@ -130,9 +130,9 @@ class TrackedPenalty(Surrogate):
         tracker : {"ader", "restarts"}
             The best rate against paths, or restarts without a known period.
         penalty : {"none", "distance", "slater", "projection"}, optional
-            Left out: the distance where the projection is known, else that of a Slater point.
+            Default: the distance where the projection is known, else that of a Slater point.
         slack : float, optional
-            ε: in every round some point has g_t ≤ −ε. Left out, that of a fixed constraint.
+            ε: in every round some point has g_t ≤ −ε. Default: that of a fixed constraint.
         path : float
             P, for `bound` alone.
         """
