@@ -130,7 +130,7 @@ def test_data(capsys, monkeypatch, tmp_path):
         (["run", "--problem", "doubly_stochastic size='3", "--learners", "aogd"], "cannot be read"),
         (["reproduce"], "experiments: is empty"),
         (["reproduce", "dms"], "experiments: 'dms' is not known (did you mean 'dsm'?). Choose from dsm, ijcnn1"),
-        (["reproduce", "dsm", "--rho", "3"], "no experiment here has a budget"),
+        (["reproduce", "dsm", "--rho", "3"], "none of the chosen experiments has a budget"),
         (["reproduce", "dsm", "--learners", "adam"], "'adam' is no curve"),
         (["report"], "folders: is empty"),
         (["report", "nowhere"], "is not the folder of an experiment"),

@@ -192,7 +192,7 @@ def test_empty_cells_are_refused_left_out_or_filled(tmp_path):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        (",age,left\n0,30,no\n1,40,yes\n", "has no name, as row numbers have none"),
+        (",age,left\n0,30,no\n1,40,yes\n", "has no name"),
         ("age,left\n30,no\ninf,yes\n", "line 3: column 'age' is inf"),
         ("age,left\n30,né\n40,yes\n", "is not UTF-8.*Save it as UTF-8"),
     ],

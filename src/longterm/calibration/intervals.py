@@ -179,4 +179,6 @@ class Intervals(ReprMixin):
                 "interval", f"{interval!r:.60} is not an interval", "Pass the interval that `ask` returned"
             )
         if interval.number not in self._open:
-            raise InputError("interval", f"number {interval.number} is not open", "Tell or skip each interval once")
+            raise InputError(
+                "interval", f"number {interval.number} is not open", "Call tell or skip once for each interval"
+            )

@@ -234,7 +234,7 @@ class LiveIntervals(Stored[_IntervalsCopy], ReprMixin):
 
     def _require_groups(self, intervals: Intervals) -> None:
         if len(intervals.names) > self.max_groups:
-            what = f"would become {len(intervals.names)} in number, but at most {self.max_groups} are allowed"
+            what = f"would become {len(intervals.names)} in total, but at most {self.max_groups} are allowed"
             raise InputError("groups", what, "Use fewer names (no request ids), or a larger max_groups")
 
     def _expiring(self, now: float) -> RoundChange[Intervals, Interval]:

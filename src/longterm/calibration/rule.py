@@ -91,7 +91,9 @@ class Calibration(ReprMixin):
         if correction is None:
             correction = LinearAndBets() if count > 1 else Sinh()
         if not isinstance(correction, Correction):
-            raise InputError("correction", f"{correction!r} is not a correction", "Give one such as Sinh() or Linear()")
+            raise InputError(
+                "correction", f"{correction!r} is not a correction", "Give a correction such as Sinh() or Linear()"
+            )
         if not isinstance(self.base, QuantileTracker | Mixture):
             raise InputError("base", f"{self.base!r} is not a base rule", "Give Mixture() or QuantileTracker()")
         if count > 1 and isinstance(correction, (Sinh, Saturating)):
@@ -178,18 +180,18 @@ class Calibration(ReprMixin):
         if groups is None:
             if self.groups > 1:
                 what = f"is missing; the rule has {self.groups}"
-                raise InputError("groups", what, "Give an array of zeros and ones, the first 1")
+                raise InputError("groups", what, "Give an array of zeros and ones whose first number is 1")
             return xp.ones(shape, dtype=state.told.dtype)
         try:
             c = xp.broadcast_to(xp.asarray(groups, dtype=state.told.dtype), shape)
         except (TypeError, ValueError):
             raise InputError(
                 "groups",
-                f"{groups!r:.200} has the wrong shape or contains something else than numbers",
+                f"{groups!r:.200} has the wrong shape or contains values that are not numbers",
                 f"Give numbers of shape {shape}",
             ) from None
         if isinstance(c, np.ndarray) and not ((c * c == c).all() and c[..., 0].all()):
-            raise InputError("groups", "contains numbers other than 0 and 1, or does not begin with 1",
+            raise InputError("groups", "contains numbers other than 0 and 1, or its first number is not 1",
                              "Give 0 or 1 for each group. The first group contains every round")  # fmt: skip
         return c
 
@@ -297,4 +299,6 @@ class Calibration(ReprMixin):
             return group_bound(self.correction, state.counts, state.evidence, state.miss_rate)
         if isinstance(self.base, QuantileTracker) and self.base.step > 0.0:
             return tracker_bound(self.base, state.base, state.evidence)
-        raise InputError("correction", "is none, so nothing controls the coverage", "Use Sinh or Linear")
+        raise InputError(
+            "correction", "is None, but without a correction nothing controls the coverage", "Use Sinh or Linear"
+        )

@@ -47,7 +47,7 @@ class Entry:
         try:
             every = list(inspect.signature(self.build).parameters.items())
         except ValueError as error:
-            what = f"{self.name!r} is no function with parameters"
+            what = f"{self.name!r} is not a function with parameters"
             raise InputError(self.name, what, "Name a function that builds") from error
         if len(every) < self.reserved_args and not any(p.kind is p.VAR_POSITIONAL for _, p in every):
             what = f"{self.name!r} does not take a problem and the rounds"
@@ -112,7 +112,7 @@ class LearnerEntry(Entry):
         made = self._build(problem, rounds, parameters)
         if not isinstance(made, Learner):
             what = f"{self.name!r} built a {type(made).__name__}"
-            raise InputError("learner", what, "Its builder must return a longterm.Learner")
+            raise InputError("learner", what, "The function must return a longterm.Learner")
         return made
 
     def _build(self, problem: Problem, rounds: int, parameters: Mapping[str, Any]) -> Any:

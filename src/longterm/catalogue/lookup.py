@@ -101,7 +101,9 @@ def _find(name: str, known: Callable[[], Mapping[str, E]], kind: type[E], where:
 
 def _not_imported(problem: Any = None, rounds: Any = None, /, **parameters: Any) -> Any:
     """Raise InputError in the place of a builder that is not imported."""
-    raise InputError("name", "is only a name here", "Run a specification of your own")
+    raise InputError(
+        "name", "is a name that this program does not import", "Write a specification of your own and run it"
+    )
 
 
 def _import_function(name: str, where: str) -> Any:

@@ -188,8 +188,8 @@ def fair_logistic(
     """
     if data in ("a9a", "a9a.t"):
         if sensitive or label or drop:
-            what = f"{data} has no named columns, and Female is its sensitive one"
-            raise InputError("sensitive, label, drop", what, "Leave them out, or give a table of your own")
+            what = f"{data} has no named columns; its sensitive column is always Female"
+            raise InputError("sensitive, label, drop", what, "Leave these arguments out, or give a table of your own")
         table = load(data)
         every, name = table.features.toarray(), "Female"
         attribute, others = every[:, FEMALE], np.delete(every, [FEMALE, MALE], axis=1)

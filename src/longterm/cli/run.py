@@ -73,7 +73,7 @@ class RunCommand:
             "seeds": self.seeds or (None if self.sequences is None else validate_sequences(self.sequences)),
         }
         if self.seeds and self.sequences is not None:
-            raise InputError("seeds", "were given, and --sequences too", "Give one of the two")
+            raise InputError("seeds", "are given together with --sequences", "Give only one of the two")
         given |= {key: getattr(self, key) for key in ("rounds", "record", "engine", "name", "title")}
         given = {key: value for key, value in given.items() if value is not None}
         path = self.spec

@@ -39,7 +39,7 @@ class ServeCommand:
     def run(self) -> None:
         """Serve until interrupted."""
         if self.demo == (self.service is not None):
-            raise InputError("service", "must be given, or --demo in its place", "Write longterm serve service.toml")
+            raise InputError("service", "is missing", "Write longterm serve service.toml")
         if self.service is None:
             serve_demo(host=self.host, port=self.port, workers=self.workers)
         else:

@@ -233,14 +233,14 @@ def constraint_kinds(constraints: int, rule: Rule, equality: Any) -> NDArray[np.
         raise InputError("equality", f"{equality!r} does not fit", f"Give True, False or a list of {count} of them")
     if kinds.any() and not rule.takes_equalities:
         what = f"{type(rule).__name__} keeps multipliers positive"
-        raise InputError("rule", what, "Give two inequalities for an equality, or another rule")
+        raise InputError("rule", what, "Write the equality as two inequalities, or use another rule")
     return np.broadcast_to(kinds, (count,)).copy()
 
 
 def precision_error(dtype: Any) -> InputError:
     """Return the error for multipliers that are not in single or double precision."""
-    remedy = "Keep the multipliers in float32 or float64; violations may be in half precision"
-    return InputError("dtype", f"{dtype} loses small steps", remedy)
+    remedy = "Use float32 or float64 for the multipliers. Violations may have half precision"
+    return InputError("dtype", f"{dtype} is too coarse for small steps", remedy)
 
 
 def violations_error(violations: Any, shape: tuple[int, ...], wanted: str) -> InputError:

@@ -56,7 +56,7 @@ def file_hash(source: Path) -> str:
         with source.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise DataError(source, f"cannot be read ({error})", "Make it readable, or get it again") from error
+        raise DataError(source, f"cannot be read ({error})", "Make it readable, or download it again") from error
 
 
 def _read(target: Path) -> dict[str, NDArray[Any]] | None:

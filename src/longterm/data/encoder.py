@@ -105,7 +105,7 @@ def fit_encoder(frame: Any, scale: bool, missing: Missing, name: str) -> tuple[T
     count = len(numbers) + sum(map(len, values.values()))
     if 8 * count * len(frame) > MAX_FEATURE_BYTES:
         what = f"needs {8 * count * len(frame) / 2**30:.0f} GiB for {count} features of {len(frame)} rows"
-        raise DataError(name, what, "Leave columns of text with many values out (drop=…), or give fewer rows")
+        raise DataError(name, what, "Drop text columns with many values (drop=…), or give fewer rows")
     fills = {column: float(np.median(frame[column].to_numpy(dtype=np.float64))) for column in numbers}
     encoder = TableEncoder(numbers, values, fills, np.ones(count), missing)
     features = _encode(frame, encoder, name)
@@ -144,7 +144,7 @@ def as_frame(frame: Any) -> Any:
     pandas: Any = import_optional("pandas", "tables need pandas", "experiments")
     frame = frame.to_pandas() if hasattr(frame, "to_pandas") else frame
     if not isinstance(frame, pandas.DataFrame):
-        remedy = "Give a pandas or Polars frame; arrays go straight to a learner"
+        remedy = "Give a pandas or Polars frame; for arrays, use a learner directly"
         raise InputError("frame", f"is a {type(frame).__name__}, not a data frame", remedy)
     return frame.set_axis([str(column) for column in frame.columns], axis=1)
 
@@ -203,7 +203,7 @@ def _require_feature(values: Any, column: str, name: str) -> None:
     types = import_module("pandas").api.types
     remedy = f"Leave it out (drop={column!r})"
     if column.startswith(UNNAMED):
-        raise DataError(name, f"column {column!r} has no name, as row numbers have none", f"{remedy}, or name it")
+        raise DataError(name, f"column {column!r} has no name", f"{remedy}, or name it")
     if types.is_complex_dtype(values):
         raise DataError(name, f"column {column!r} has complex numbers", f"{remedy}, or give real and imaginary parts")
     if types.is_numeric_dtype(values):

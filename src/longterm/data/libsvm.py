@@ -17,7 +17,7 @@ from longterm._base.extras import import_optional
 from longterm.data.reading import open_text
 from longterm.errors import DataError
 
-REMEDY = "Get the file again, or convert it"
+REMEDY = "Download the file again, or convert it"
 
 
 class _CountedLines:

@@ -154,7 +154,7 @@ def _load_mapped(name: str, key: str, read: Callable[[], Labelled], source: Call
         n, d = rows.features.shape
         if 8 * n * d > MAX_DENSE_BYTES:
             what = f"{name!r} would take {8 * n * d / 2**30:.0f} GiB as a dense array"
-            raise InputError("data", what, "Choose one with fewer columns")
+            raise InputError("data", what, "Choose a data set with fewer columns")
         if len(np.unique(rows.labels)) != 2:
             raise InputError("data", f"{name!r} has more than two classes", "Choose a data set of two classes")
         dense = rows.features.toarray() if hasattr(rows.features, "toarray") else rows.features

@@ -115,7 +115,7 @@ def _load(data: DataSet, parse: Callable[[Path], dict[str, NDArray[Any]]], names
         try:
             return parse(path)
         except ValueError as error:  # pandas' parsers raise kinds of ValueError
-            raise DataError(path, f"cannot be read ({error})", "Get the file again") from error
+            raise DataError(path, f"cannot be read ({error})", "Download the file again") from error
 
     return load_cached(data.name, fetch(data.name), parse_or_refuse, check)
 

@@ -74,9 +74,9 @@ def open_text(path: Path, limit: int | None = None) -> Iterator[io.BufferedReade
             text = BoundedText(path, stream, default_limit(path) if limit is None else limit)
             yield io.BufferedReader(text, BUFFER)
     except EOFError:
-        raise DataError(path, "the compressed file is cut off", "Get the file again") from None
+        raise DataError(path, "the compressed file is cut off", "Download the file again") from None
     except (OSError, zlib.error, lzma.LZMAError) as error:
-        raise DataError(path, f"cannot be read ({error})", "Get the file again, or make it readable") from error
+        raise DataError(path, f"cannot be read ({error})", "Download the file again, or make it readable") from error
 
 
 def _decompress(path: Path) -> BinaryIO:

@@ -139,7 +139,9 @@ class TableModel:
                 raise ValueError("its model has other features than its encoder")
         except (KeyError, TypeError, ValueError) as error:
             reason = f"it does not describe a table model ({error})"
-            raise SnapshotError(path, "damaged", reason, "Give what save() or to_bytes() made") from None
+            raise SnapshotError(
+                path, "damaged", reason, "Give a file or bytes that save() or to_bytes() wrote"
+            ) from None
         return cls(encoder, model)
 
 

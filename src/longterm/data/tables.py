@@ -68,7 +68,7 @@ def load_table(
     """
     file = Path(path)
     if not file.is_file():
-        raise DataError(file, "is not here", "Give the path of a CSV, TSV or Parquet file")
+        raise DataError(file, "does not exist", "Give the path of a CSV, TSV or Parquet file")
     if not is_table(file):
         raise DataError(file, "is not called .csv, .tsv or .parquet", "Rename it, or use read_libsvm or from_frame")
     limit = None if max_bytes is None else validate.count("max_bytes", max_bytes)
@@ -145,7 +145,7 @@ def _label_column(frame: Any, label: str | None, name: str) -> str:
     named = [column for column in frame.columns if column.lower() in LABEL_NAMES]
     if len(named) != 1:
         what = f"has {len(named) or 'no'} columns that may be the label, among {_shortened(list(frame.columns))}"
-        remedy = f"Name it (label=…), or call one column, and no other, one of {', '.join(LABEL_NAMES)}"
+        remedy = f"Name it (label=…), or rename exactly one column to one of {', '.join(LABEL_NAMES)}"
         raise DataError(name, what, remedy)
     return str(named[0])
 

@@ -50,7 +50,9 @@ def default_learner(problem: Problem, *, returning: bool = False, offsetting: bo
     'HedgedCuts'
     """
     if returning and offsetting:
-        remedy = "Set one of them: remembered half-spaces hold in every round"
+        remedy = (
+            "Set only one of them. Remembered half-spaces must hold in every round, so nothing can offset a violation"
+        )
         raise InputError("returning", "is given together with offsetting", remedy)
     if offsetting:
         return HedgedCuts.for_problem(problem, bank=BANK)

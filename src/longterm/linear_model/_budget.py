@@ -34,11 +34,11 @@ def warn_about_budget(learners: Sequence[BudgetLinearLearner], rows: TrainingRow
     """Warn if no weight is left, or if a `given` budget has no effect."""
     budget = learners[0].settings.budget
     if not any(learner.nonzeros for learner in learners) and any(np.ptp(y) > 0 for y in rows.targets):
-        what = f"the budget of {budget:g} left no weight other than 0: the model is a constant"
-        remedy = "Give more, or none (budget=None)"
+        what = f"the budget of {budget:g} left all weights at 0, so the model is a constant"
+        remedy = "Give a larger budget, or none (budget=None)"
     elif given and not any(learner.binds for learner in learners):
         what = f"the budget of {budget:g} was never reached and has no effect"
-        remedy = "Give less, or none (budget=None)"
+        remedy = "Give a smaller budget, or none (budget=None)"
     else:
         return
     if learners[0].scale is None and not rows.block.is_sparse:

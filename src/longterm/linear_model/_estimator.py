@@ -110,7 +110,9 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
     def _require_parameters(self) -> None:
         """Raise if a parameter that no learner checks makes no sense."""
         if self.predict_with not in MODELS:
-            raise InputError("predict_with", f"{self.predict_with!r} is no model", f"Choose one of {', '.join(MODELS)}")
+            raise InputError(
+                "predict_with", f"{self.predict_with!r} is not known", f"Choose one of {', '.join(MODELS)}"
+            )
         if self.max_features is not None:
             validate.count("max_features", self.max_features)
 

@@ -76,14 +76,16 @@ class StoredModel(FittedAttributes):
         found = metadata.pop("class", None)
         if found != cls.__name__:
             what = f"it holds a {found!r:.60}, not a {cls.__name__}"
-            raise SnapshotError(path, "foreign", what, "Load it with the class that it is of")
+            raise SnapshotError(path, "foreign", what, "Load it with the class that wrote it")
         try:
             model = cls(**_stored_parameters(cls, metadata.pop("parameters", None)))
             with np.errstate(all="ignore"):
                 cls._take_parts(model, metadata, dict(stored.arrays))
         except (KeyError, IndexError, TypeError, ValueError, ArithmeticError) as error:
             reason = f"it does not describe a {cls.__name__} ({error})"
-            raise SnapshotError(path, "damaged", reason, "Give what save() or to_bytes() made") from None
+            raise SnapshotError(
+                path, "damaged", reason, "Give a file or bytes that save() or to_bytes() wrote"
+            ) from None
         return model
 
     def _stored_learners(self) -> list[BudgetLinearLearner]:
@@ -128,7 +130,7 @@ class StoredModel(FittedAttributes):
         require(type(self.loss) is str, "its loss has no name")
         take_names(self, metadata["feature_names"], first.dimension)
         require(type(metadata["fitted"]) is bool, "fitted is neither true nor false")
-        require(self.predict_with in MODELS, f"{self.predict_with!r:.40} is no model")
+        require(self.predict_with in MODELS, f"{self.predict_with!r:.40} is not known")
         self._fitted, self._models_cache = metadata["fitted"], {}
         self._take_learners(learners, arrays)
         self._take_averages(metadata["averaged"], arrays)
@@ -173,7 +175,7 @@ def _to_json(name: str, value: Any) -> Any:
     plain = list(plain) if isinstance(plain, Sequence) and not isinstance(plain, str) else plain
     if not all(_is_scalar(item) for item in (plain if isinstance(plain, list) else [plain])):
         what = f"{type(value).__name__} cannot be stored"
-        raise InputError(name, what, "Use set_params to give a number, a text, or a mapping or sequence of them first")
+        raise InputError(name, what, "Replace it with set_params by a number, a text, or a mapping or sequence of them")
     return plain
 
 
@@ -207,7 +209,7 @@ def take_names(model: Any, names: Any, dimension: int) -> None:
 def stored_classes(classes: NDArray[Any]) -> dict[str, Any]:
     """Return labels as JSON; labels that are objects must be texts."""
     if classes.dtype.kind == "O" and not all(isinstance(one, str) for one in classes):
-        raise InputError("y", "has labels that are objects other than texts", "Learn with numbers or texts as labels")
+        raise InputError("y", "has labels that are neither numbers nor texts", "Use numbers or texts as labels")
     return {"dtype": classes.dtype.str, "values": classes.tolist()}
 
 

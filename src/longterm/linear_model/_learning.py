@@ -188,7 +188,7 @@ class BlockLearner(LearnerMemory):
         given = np.abs(labels), weights, self._radius
         if rows is True or first_out_of_range(rows, *given, bound=LONGEST_SCALED) is None:
             return
-        what = "holds a row whose numbers, scaled as those before it, are so large that they overflow"
+        what = "has a row whose numbers overflow when they are scaled like the rows before it"
         raise InputError("X", what, TOO_LARGE, round=self.rounds + 1)
 
     def _update(self, scale: FeatureScale, rows: Any) -> None:

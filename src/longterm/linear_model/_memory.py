@@ -239,7 +239,9 @@ class LearnerMemory:
             made.__setstate__({"specification": dict(stored.metadata), "arrays": dict(stored.arrays)})
         except (KeyError, TypeError, ValueError, ArithmeticError) as error:
             reason = f"it does not describe a learner ({error})"
-            raise SnapshotError(path, "damaged", reason, "Give what save() or to_bytes() made") from None
+            raise SnapshotError(
+                path, "damaged", reason, "Give a file or bytes that save() or to_bytes() wrote"
+            ) from None
         return made
 
     def _specification(self) -> dict[str, Any]:

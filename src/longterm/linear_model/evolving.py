@@ -79,7 +79,7 @@ class EvolvingLinearLearner(BudgetLinearLearner):
         self._first_dimension, self._shift, self._losses = dimension, 0, 0.0
         self._half_life = half_life if half_life is None else validate.positive_scalar("half_life", half_life)
         if options.get("scale_features"):
-            what = "factors found on a stream stand for all of it, and rows are forgotten here"
+            what = "a learner with a half-life forgets rows, but scale factors of a stream cover all of them"
             raise InputError("scale_features", what, "Scale the features before, or leave scale_features out")
         super().__init__(dimension, budget, **options)
         if self._half_life is None:

@@ -191,7 +191,7 @@ class BudgetPath:
         few = [point for point in self.points if point.nonzeros <= features]
         if not few:
             fewest = min(point.nonzeros for point in self.points)
-            what = f"no budget of the path has at most {features} non-zeros, but {fewest}"
+            what = f"no budget of the path has at most {features} non-zeros; the fewest are {fewest}"
             raise InputError("features", what, "Add smaller budgets")
         return best_point(few)
 

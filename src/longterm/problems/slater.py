@@ -98,15 +98,15 @@ def find_slater_point(constraint: Constraint, over: Set) -> SlaterPoint:
         x = over.project(x - step * s)
     if -best <= ZERO_SLACK * bound:
         what = f"no strictly feasible point was found (smallest max_j g_j: {best:.3g}; on B it is at least {lower:.3g})"
-        remedy = "If there is one, give it. A set without interior allows no margin γ: use a learner without one"
+        remedy = "If you know one, pass it. A set without interior allows no margin γ: use a learner without one"
         raise InputError("constraint", what, remedy)
     return SlaterPoint(-best, validate.frozen(best_x))
 
 
 def _require_fixed(constraint: Constraint) -> None:
     if constraint.parameters:
-        what = "changes from round to round, so no point can be checked beforehand"
-        remedy = "Declare SlaterPoint(epsilon), an ε that some point of B keeps in every round"
+        what = "changes from round to round, so no point can be checked before the run"
+        remedy = "Declare SlaterPoint(epsilon), with an ε such that in every round some point of B has g ≤ −ε"
         raise InputError("constraint", what, remedy)
 
 

@@ -116,7 +116,7 @@ CHANGES = {
     "learners: is missing": {"learners": None},
     "learners: 'aogd' is not a list of tables": {"learners": "aogd"},
     "learners: is empty": {"learners": []},
-    "learners: a table does not name its learner, it has beta. Write for each": {"learners": [{"beta": 0.5}]},
+    "learners: a table does not name its learner. It has beta. Write for each": {"learners": [{"beta": 0.5}]},
     "learners: is one table. Write for each learner a line [[learners]]": {"learners": {"learner": "aogd"}},
     "seeds: '3' is neither a whole number nor a list of them. Write seeds = 10": {"seeds": "3"},
     "learners.learner: 'aodg' is not known (did you mean 'aogd'?). Choose from ['adagrad_aogd', ": {
@@ -129,7 +129,7 @@ CHANGES = {
     'learners.aogd.steps: \'concave\' is not one of "convex", "strongly convex"': {
         "learners": [{"learner": "aogd", "steps": ["convex", "concave"]}]
     },
-    "learners: [] is no list of values": {"learners": [{"learner": "aogd", "beta": []}]},
+    "learners: [] is not a list of values": {"learners": [{"learner": "aogd", "beta": []}]},
     'learners.role: \'best\' is not one of "paper", "fair", "own"': {"learners": [{"learner": "aogd", "role": "best"}]},
     "learners.read_off: 'loss' is no measure": {"learners": [{"learner": "aogd", "read_off": {"loss": 3.0}}]},
     "two curves would be called 'a-ogd'": {"learners": [{"learner": "aogd"}, {"learner": "aogd"}]},
@@ -161,7 +161,7 @@ CHANGES = {
         "learners": [{"learner": "aogd", "read_off": {"regret": "low"}}]
     },
     "':f' cannot be imported": {"learners": [{"learner": ":f"}]},
-    "'builtins:dict' is no function with parameters": {"learners": [{"learner": "builtins:dict"}]},
+    "'builtins:dict' is not a function with parameters": {"learners": [{"learner": "builtins:dict"}]},
     "'os:getcwd' does not take a problem": {"learners": [{"learner": "os:getcwd"}]},
     "cannot be imported": {"learners": [{"learner": "no_such_module:build"}]},
 }
@@ -186,7 +186,7 @@ def test_files_without_a_specification_are_refused(tmp_path):
 
 def test_impossible_options_of_the_paper_are_refused(tmp_path):
     for name, options, match in (
-        ("dsm", Options(rho=3.0), "no experiment here has a budget"),
+        ("dsm", Options(rho=3.0), "none of the chosen experiments has a budget"),
         ("dsm", Options(learners=("ogd-mahdavi-et-al-2012", "adam")), "'adam' is no curve"),
         ("figure 5", Options(), "is not known"),
         ("dsm", Options(sequences=0), "sequences"),

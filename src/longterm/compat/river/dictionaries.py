@@ -33,7 +33,7 @@ def _sorted_row(columns: Collection[int], x: Mapping[Hashable, Any]) -> Row:
         values = np.frombuffer(array("d", x.values()))
     except TypeError:
         name = next(name for name, value in x.items() if not isinstance(value, int | float | np.number))
-        raise InputError("x", f"{name!r} is {x[name]!r:.40}", "Give numbers: encode texts first") from None
+        raise InputError("x", f"{name!r} is {x[name]!r:.40}", "Give numbers. Convert texts to numbers first") from None
     places = np.fromiter(columns, np.int64, len(columns))
     order = np.argsort(places)
     return places[order], values[order]

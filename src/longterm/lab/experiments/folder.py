@@ -98,10 +98,10 @@ class JobFolder:
                 what = f"holds another {self.kind}: {describe_differences(old, new)}"
                 raise InputError(str(self.path), what, "Give another folder (--out), or delete this one")
             if found["versions"] != wanted["versions"] and self.unfinished(jobs):
-                what = f"was begun with other versions: {describe_differences(found['versions'], wanted['versions'])}"
-                raise InputError(str(self.path), what, "Go on with those, give another folder, or delete this one")
+                what = f"was written by other versions: {describe_differences(found['versions'], wanted['versions'])}"
+                raise InputError(str(self.path), what, "Use those versions, give another folder, or delete this one")
         elif self.runs.exists() or (self.path / "summary.json").exists():
-            what = "has results but no manifest.json"
+            what = "contains results but no manifest.json"
             raise InputError(str(self.path), what, "Give another folder (--out), or delete this one")
         if self.runs.is_symlink():
             raise InputError(str(self.runs), "is a symbolic link", "Remove it, or give another folder (--out)")
@@ -123,7 +123,7 @@ class JobFolder:
         descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
         try:
             if not try_lock(descriptor):
-                what = "another process is at work in this folder"
+                what = "another process is writing to this folder"
                 raise InputError(str(self.path), what, "Wait for it, or give another folder (--out)")
             yield
         finally:
@@ -142,7 +142,11 @@ class JobFolder:
         content = self.read(job)
         if content is None:
             what = f"runs/{job.stem}.json is missing or damaged"
-            raise InputError(str(self.path), what, "Run the same specification into it again: only this is computed")
+            raise InputError(
+                str(self.path),
+                what,
+                "Run the same specification into this folder again. Only the missing run is computed",
+            )
         return content
 
     def store(self, *records: tuple[Mapping[str, Any], float]) -> None:

@@ -68,7 +68,9 @@ def paper_specs(names: Sequence[str], options: Options | None = None) -> list[Ex
             what = f"{name!r} is not known{did_you_mean(name, EXPERIMENTS)}"
             raise InputError("experiment", what, f"Choose from {list(EXPERIMENTS)}")
     if chosen.rho is not None and not set(names) & set(WITH_A_BUDGET):
-        raise InputError("rho", "no experiment here has a budget", f"Choose one of {list(WITH_A_BUDGET)} with it")
+        raise InputError(
+            "rho", "none of the chosen experiments has a budget", f"Choose one of {list(WITH_A_BUDGET)} with it"
+        )
     validate_sequences(chosen.sequences)
     validate.trade_off("beta", chosen.beta)
     of_each = {name: chosen if name in WITH_A_BUDGET else replace(chosen, rho=None) for name in names}
@@ -165,7 +167,7 @@ def _require_curves(wanted: Sequence[str], known: Sequence[str]) -> tuple[str, .
     slugs = [slug(name) for name in known]
     for name in wanted:
         if slug(name) not in slugs:
-            what = f"{name!r} is no curve of this experiment{did_you_mean(name, known)}"
+            what = f"{name!r} is not a curve of this experiment{did_you_mean(name, known)}"
             raise InputError("learners", what, f"Choose from {list(dict.fromkeys(known))}")
     return tuple(slug(name) for name in wanted)
 

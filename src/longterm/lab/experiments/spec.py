@@ -91,7 +91,7 @@ class LearnerSpec:
         _require_json(self.parameters, f"learners.{self.learner}")
         for measure, value in self.read_off.items():
             if measure not in (known := [*MEASURES, LOGGED]):
-                raise InputError("learners.read_off", f"{measure!r} is no measure", f"Choose from {known}")
+                raise InputError("learners.read_off", f"{measure!r} is not a measure", f"Choose from {known}")
             validate.scalar(f"learners.read_off.{measure}", validate.number(f"learners.read_off.{measure}", value))
         entry = find_learner(self.learner, "learners.learner")
         if not self.name:
@@ -244,7 +244,7 @@ def require_at_most(argument: str, count: int, maximum: int, what: str) -> int:
     """Return the count; raise if it is above the maximum."""
     if count > maximum:
         shown = str(count) if count < 10**20 else "more than 1e20"
-        raise InputError(argument, f"{shown} {what} were asked for", f"Ask for at most {maximum}")
+        raise InputError(argument, f"{shown} {what} were requested", f"Ask for at most {maximum}")
     return count
 
 
@@ -272,7 +272,7 @@ def _grid_values(value: Any) -> Any:
     """Return a list of values as a tuple, and a single value as it is."""
     if isinstance(value, (list, tuple)):
         if not value or any(isinstance(one, (list, tuple, dict)) for one in value):
-            what = f"{value!r} is no list of values"
+            what = f"{value!r} is not a list of values"
             raise InputError("learners", what, "Give one value, or several: beta = [0.5, 0.75]")
         return tuple(value)
     return value

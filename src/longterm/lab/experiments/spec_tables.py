@@ -164,7 +164,7 @@ def learner_of_table(table: Any) -> LearnerSpec:
     """Return the learner in a table of its name and parameters."""
     if not isinstance(table, Mapping) or "learner" not in table:
         keys = ", ".join(map(str, table)) if isinstance(table, Mapping) else str(table)
-        what = f"a table does not name its learner, it has {keys or 'nothing'}"
+        what = f"a table does not name its learner. It has {keys or 'nothing'}"
         raise InputError("learners", what, f"Write {_EXAMPLES['learners']}")
     named = {one.name: table[one.name] for one in fields(LearnerSpec) if one.name in table and one.name != "parameters"}
     return LearnerSpec(**named, parameters={key: value for key, value in table.items() if key not in named})

@@ -165,8 +165,12 @@ class HedgedCuts(Learner[HedgedCutsState]):
         validate.validate_fields(self, validate.non_negative_scalar, "path")
         remembered = validate.count("remembered", self.remembered) if self.remembered else 0
         if remembered and (self.known is not None or self.totals_kept):
-            what = "is for a constraint that changes, without bank"
-            raise InputError("remembered", what, "Leave it out: a fixed constraint is cut as it is")
+            what = "needs a constraint that changes, and bank=0"
+            raise InputError(
+                "remembered",
+                what,
+                "Leave it out. A fixed constraint needs no memory, because the learner uses it directly",
+            )
         validate.set_frozen(self, factors=factors)
 
     @classmethod
@@ -258,7 +262,7 @@ class HedgedCuts(Learner[HedgedCutsState]):
             what = f"was made for {self.constraints} constraints, {problem.name!r} has {problem.constraint.count}"
             raise InputError("learner", what, "Build it from the problem: HedgedCuts.for_problem(problem)")
         if self.known is not None and not self._is_known(problem.constraint):
-            what = f"knows another constraint than that of {problem.name!r}"
+            what = f"was made for another constraint than that of {problem.name!r}"
             raise InputError("learner", what, "Build it from the problem: HedgedCuts.for_problem(problem)")
 
     def _is_known(self, constraint: Constraint) -> bool:
@@ -274,7 +278,7 @@ class HedgedCuts(Learner[HedgedCutsState]):
             return
         for name in ("constraint_values", "pullback", "pushforward"):
             if getattr(feedback, name) is None:
-                what = f"is missing, and {self.constraints} constraints are cut at once"
+                what = f"is missing, and the learner cuts {self.constraints} constraints at once"
                 raise InputError(name, what, "Give it, or tell the parameters of the round", round=t)
 
     def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:

@@ -140,7 +140,7 @@ class LatestCut(Learner[PointState]):
         g = problem.constraint
         affine = g.count == 1 and (isinstance(g, VaryingAffine) or g.as_affine() is not None)
         if self.onto == "set" and not affine:
-            what = f"the set of a round is found for one affine constraint only, and {problem.name!r} has others"
+            what = f"onto='set' works for one affine constraint only, and {problem.name!r} has others"
             raise InputError("onto", what, "Choose onto='cut'")
 
     def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
@@ -148,7 +148,9 @@ class LatestCut(Learner[PointState]):
         G, G_g, diameter, P = c.loss_gradient_bound, c.constraint_gradient_bound, c.diameter, self.path
         if np.any(np.asarray(self.sigma) > 0):
             if P > 0:
-                raise NoTheoremError("steps 1/(σt) have none against comparators that move", "Use steps='convex'")
+                raise NoTheoremError(
+                    "no theorem covers steps 1/(σt) against comparators that move", "Use steps='convex'"
+                )
             sigma, log = np.asarray(self.sigma), 1 + np.log(T)
             regret = G**2 / (2 * sigma) * log
             squared = diameter**2 + 2 * G * diameter / sigma * log + 4 * (G / sigma) ** 2

@@ -127,7 +127,9 @@ class ConstrainedExperts(Learner[ExpertsState]):
             raise InputError("beta", f"{beta!r} is above 1", "Give one in [0, 1]")
         if not isinstance(B, Simplex):
             what = f"needs a simplex, whose corners are experts, and {problem.name!r} has a {type(B).__name__}"
-            raise InputError("learner", f"{cls.__name__} {what}", "Choose a learner for general sets, HedgedCuts say")
+            raise InputError(
+                "learner", f"{cls.__name__} {what}", "Choose a learner for general sets, such as HedgedCuts"
+            )
         A, root = _constants(B.dimension)
         rate = np.minimum(1 / (4 * A), 2 * T ** (trade - 1.0) / max(root**2, np.finfo(np.float64).tiny))
         spans = _is_spanned(problem) if spanned is None else spanned
@@ -167,7 +169,7 @@ class ConstrainedExperts(Learner[ExpertsState]):
 
     def require(self, feedback: Feedback, x: Array, t: int | None, on_broken_bound: OnBrokenBound) -> None:
         if feedback.constraint_at is None:
-            raise InputError("constraint_at", "was not given", "Give y ↦ g_t(y), as `observe` does", round=t)
+            raise InputError("constraint_at", "is missing", "Give the function y ↦ g_t(y), as `observe` does", round=t)
 
     def first_state(self, t: Array, x: Array) -> ExpertsState:
         return ExpertsState(t, x, namespace(x).zeros(x.shape[:-1], dtype=x.dtype), AdaHedge().start(x))

@@ -148,9 +148,11 @@ class OSOCO(Learner[OSOCOState]):
         if not isinstance(B, Ball) and B.half_spaces() is None:
             raise InputError("enclosing_set", "is neither a ball nor a polyhedron", "Use a Ball, a Box or a Simplex")
         if not bool(B.contains(np.zeros(B.dimension))):
-            raise InputError("enclosing_set", "does not contain 0, the first decision", "Shift the decisions")
+            raise InputError(
+                "enclosing_set", "does not contain 0, the first decision", "Shift the decisions so that 0 is safe"
+            )
         if limit.min() <= self.margin:
-            what = f"has {limit.min():g}, which is not above the margin {self.margin:g}: 0 has to be safe"
+            what = f"has {limit.min():g}, which is not above the margin {self.margin:g}: 0 must be safe"
             raise InputError("limit", what, "Use limits above 0 and a smaller margin")
         validate.set_frozen(self, limit=tuple(limit.tolist()), seed=validate.seed("seed", self.seed))
 
@@ -215,7 +217,7 @@ class OSOCO(Learner[OSOCOState]):
         if problem.constraint.parameters:
             raise NoTheoremError("the theorem is about A x ≤ b, and this problem measures noisy values")
         if not isinstance(problem.loss, Linear):
-            raise NoTheoremError("the gradient at the drawn point is that of f_t at others for linear losses only")
+            raise NoTheoremError("the theorem is for linear losses, and these losses are not linear")
         T, d, L = horizons_of(rounds, ()), problem.dimension, self._reach
         logarithm, experts = np.log(1 + T / d), math.log(2 * d)
         phases = 1 + d * logarithm / math.log(2)

@@ -82,7 +82,7 @@ class StronglyConvexScale(Scale):
 
     def require(self, prox: Prox, dual: FTRLDual) -> None:
         if not isinstance(dual, Multiplier):
-            what = "has a penalty, and the first leader of strongly convex losses has no curvature to meet it with"
+            what = "is a penalty, which does not work with strongly convex losses: the first step has no curvature"
             raise InputError("dual", what, "Use a Multiplier, or a GivenScale")
 
     def eta(self, t: Array, x: Array) -> Array:

@@ -63,7 +63,7 @@ class GrowingPenalty(FTRLDual):
             what = f"is a {type(prox).__name__}, which has no closed form for the positive part of g"
             raise InputError("prox", what, "Use a budget inside a ball about 0, or a Multiplier")
         if scale.finds_unit and np.any(prox.constraint.values(prox.over.centre) > 0):
-            what = "the centre of its set, where it waits for the first gradient, breaks the constraint"
+            what = "the learner starts at the centre of its set, and that point violates the constraint"
             raise InputError("prox", what, "Use a set about a feasible point, or PenalisedFTRL")
 
     def _with_weight(self, before: PenaltyState, t: Array, unit: Array | None) -> PenaltyState:

@@ -137,12 +137,12 @@ class LearnerFacts(PerLearner, Generic[S]):
         ours, theirs = self.enclosing_set, problem.enclosing_set
         remedy = f"Build the learner from the problem: {type(self).__name__}.for_problem(problem)"
         if ours.dimension != theirs.dimension:
-            what = f"plays in dimension {ours.dimension}, the problem has {theirs.dimension}"
+            what = f"was made for dimension {ours.dimension}, the problem has {theirs.dimension}"
             raise InputError("learner", what, remedy)
         problem.require_feasible()
         require_needs(type(self).__name__, self.needs, problem)
         if not ours.same_as(theirs):
-            what = "plays on another set than the problem's: G, D and F, or the best decision, may lie outside of it"
+            what = "was made for another set than that of the problem, so its constants may be wrong"
             raise InputError("learner", what, remedy)
         sigma = problem.constants.strong_convexity
         if np.any(np.asarray(self.strong_convexity) > sigma * (1 + ROUNDING)):

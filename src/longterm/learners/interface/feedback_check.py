@@ -93,7 +93,7 @@ def checked_update(learner: Learner[Any], state: Any, feedback: Feedback, t: int
         raise _overflow(name, size, f"and the update of {type(learner).__name__} fails ({error})", t) from error
     field = first_not_finite(after)
     if field is not None:
-        ending = f"and the state's {field} would hold a number that is not finite"
+        ending = f"and the {field} of the state would not be finite"
         raise _overflow(*_largest_field(feedback), ending, t)
     return after
 
@@ -110,7 +110,7 @@ def _largest_field(feedback: Feedback) -> tuple[str, float]:
 
 
 def _overflow(name: str, size: float, ending: str, t: int) -> NonFiniteError:
-    remedy = "Check the data of this round, or use smaller units; the state is as it was"
+    remedy = "Check the data of this round, or use smaller units. The state is unchanged"
     return NonFiniteError(name, f"has size {size:.3g}, {ending}", remedy, round=t)
 
 
@@ -123,7 +123,7 @@ def _with_checked_query(feedback: Feedback, t: int | None) -> Feedback:
     def checked(y: Array) -> Array:
         values = query(y)
         if not are_finite(values):
-            remedy = "Return finite values on the whole enclosing set; the state is as it was"
+            remedy = "Return finite values on the whole enclosing set. The state is unchanged"
             raise NonFiniteError("constraint_at", "returned NaN or infinity", remedy, round=t)
         return values
 

@@ -68,5 +68,5 @@ class MadeForHorizon(Learner[S]):
 def require_within_horizon(rounds: FloatArray, horizon: Hyper, remedy: str = "Give at most as many") -> None:
     """Raise if a bound is asked for after more rounds than the steps were made for."""
     if np.any(rounds > np.asarray(horizon)):
-        what = f"{np.max(rounds):g} is beyond the horizon {np.min(horizon):g} that the learner was made for"
+        what = f"{np.max(rounds):g} is above the horizon {np.min(horizon):g} that the learner was made for"
         raise InputError("rounds", what, remedy)

@@ -71,7 +71,7 @@ class Learner(LearnerFacts[S], ABC):
         `problem` gives B and the constants. `horizon`, where a learner needs it, is T, the number of rounds. Every
         learner documents its other options here.
         """
-        what = f"{cls.__name__} has no way to be made from a problem"
+        what = f"{cls.__name__} cannot be made from a problem"
         raise InputError("learner", what, "Call its constructor with hyper-parameters")
 
     def initial_x(self, batch_shape: tuple[int, ...], xp: Any, dtype: Any) -> Array:

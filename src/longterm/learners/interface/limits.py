@@ -91,7 +91,9 @@ class Limits(NamedTuple):
             bad = ~np.isfinite(value)
             if np.any(bad):
                 what = f"holds {value[bad].flat[0]}{_place(bad)}"
-                remedy = "Check the data of this round; the state is as it was, so leave the round out or tell it again"
+                remedy = (
+                    "Check the data of this round; The state is unchanged, so leave the round out or call tell again"
+                )
                 return [NonFiniteError(name, what, remedy, round=t)]
         with np.errstate(over="ignore"):
             lengths = [np.linalg.norm(numbers[name], axis=-1) for name in ("loss_gradient", "constraint_gradient")]
@@ -106,7 +108,7 @@ class Limits(NamedTuple):
             if np.any(above):
                 amount, bound = size[above].flat[0], np.broadcast_to(limit, size.shape)[above].flat[0]
                 what = f"has size {amount:.6g}, above the declared bound {bound:.6g}{_place(above)}"
-                remedy = f"Declare a {name} bound that holds, or go on without a theorem by on_broken_bound='warn'"
+                remedy = f"Declare a {name} bound that holds, or continue without a theorem with on_broken_bound='warn'"
                 broken.append(BrokenBoundError(name, what, remedy, round=t))
         return broken
 

@@ -21,7 +21,9 @@ def known_projection(learner: str, needs: frozenset[Need], problem: Problem, giv
     known = problem.projection if given is None else given
     if known is None:
         what = f"{learner} needs {Need.PROJECTION.value} and B, and none is known for {problem.name!r}"
-        remedy = "Give the exact Euclidean projection as projection=, or choose a learner without, A-OGD for example"
+        remedy = (
+            "Give the exact Euclidean projection as projection=, or choose a learner that needs none, such as A-OGD"
+        )
         raise InputError("problem", what, remedy)
     return known
 

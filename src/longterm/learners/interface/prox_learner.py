@@ -70,7 +70,7 @@ def values_of(feedback: Feedback, count: int) -> Array:
         return as_column(feedback.constraint)
     if feedback.constraint_values is None:
         what = f"is missing, and the learner has {count} multipliers"
-        raise InputError("constraint_values", what, "Tell it g_j(x_t) for every constraint, as `observe` does")
+        raise InputError("constraint_values", what, "Give g_j(x_t) for every constraint, as `observe` does")
     return feedback.constraint_values
 
 

@@ -148,7 +148,9 @@ class DriftPlusPenalty(DualLearner[QueueState], MadeForHorizon[QueueState]):
     def require(self, feedback: Feedback, x: Array, t: int | None, on_broken_bound: OnBrokenBound) -> None:
         super().require(feedback, x, t, on_broken_bound)
         if self.reads_pullback and feedback.pushforward is None:
-            raise InputError("pushforward", "was not given", "Give v ↦ (⟨∇g_j(x_t), v⟩)_j, as `observe` does", round=t)
+            raise InputError(
+                "pushforward", "is missing", "Give the function v ↦ (⟨∇g_j(x_t), v⟩)_j, as `observe` does", round=t
+            )
 
     def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return the bounds against x* that is feasible in every round: `theorem_with` the problem's Slater point."""

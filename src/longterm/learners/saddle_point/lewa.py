@@ -138,7 +138,7 @@ class LEWA(ScheduledLearner[LEWAState]):
             entries = to_numpy(getattr(feedback, f"{name}_gradient"))
             spread = float(np.max(np.ptp(entries, axis=-1), initial=0.0))
             if spread > bound * (1 + resolution(x)):
-                what = f"the entries of the {name}'s gradient are {spread:.6g} apart, {bound:.6g} was promised"
+                what = f"the entries of the {name}'s gradient are {spread:.6g} apart, {bound:.6g} was declared"
                 remedy = f"Make the learner with a {name}_spread that holds"
                 raise_or_warn([BrokenBoundError(f"{name}_spread", what, remedy, round=t)], on_broken_bound)
 

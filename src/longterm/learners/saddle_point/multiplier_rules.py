@@ -71,7 +71,9 @@ class OnePerConstraint(Duals):
 
     def require(self, feedback: Feedback, x: Array, t: int | None) -> None:
         if feedback.pullback is None:
-            raise InputError("pullback", "was not given", "Give λ ↦ Σ_j λ_j ∇g_j(x_t), as `observe` does", round=t)
+            raise InputError(
+                "pullback", "is missing", "Give the function λ ↦ Σ_j λ_j ∇g_j(x_t), as `observe` does", round=t
+            )
         values, expected = feedback.constraint_values, (*x.shape[:-1], self.count)
         actual = getattr(values, "shape", None), getattr(values, "dtype", None)
         if actual != (expected, x.dtype):

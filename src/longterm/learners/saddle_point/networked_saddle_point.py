@@ -88,7 +88,7 @@ class NetworkedSaddlePoint(Learner[DualState]):
         n, k = self.consensus.agents, self.consensus.size
         if len(factors) != n or any(f is not factors[0] for f in factors) or factors[0].dimension != k:
             what = f"is not a product of {n} copies of one set of dimension {k}"
-            remedy = "Agents can only agree where all may go: Product([each] * agents), or longterm.consensus"
+            remedy = "All agents need the same set: Product([each] * agents), or longterm.consensus"
             raise InputError("enclosing_set", what, remedy)
         if self.multiplier_set.dimension != k or np.any(self.multiplier_set.centre):
             what = "is not a ball about 0 with the size of one agent"
@@ -103,7 +103,7 @@ class NetworkedSaddlePoint(Learner[DualState]):
         """
         T, c, consensus = validate.count("horizon", horizon), problem.constants, problem.constraint
         if not isinstance(consensus, Consensus) or not isinstance(problem.enclosing_set, Product):
-            what = f"{problem.name!r} is not about agents that agree"
+            what = f"{problem.name!r} is not a consensus problem"
             raise InputError("problem", what, "Build it with longterm.consensus")
         largest, _ = consensus.singular_values
         reach = 2 * holding_multiplier(consensus, c.loss_gradient_bound)

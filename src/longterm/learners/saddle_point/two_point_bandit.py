@@ -163,7 +163,7 @@ class TwoPointBandit(ScheduledLearner[DualState]):
 
     def require(self, feedback: Feedback, x: Array, t: int | None, on_broken_bound: OnBrokenBound) -> None:
         if feedback.constraint_at is None:
-            raise InputError("constraint_at", "was not given", "Give y ↦ g_t(y), as `observe` does", round=t)
+            raise InputError("constraint_at", "is missing", "Give the function y ↦ g_t(y), as `observe` does", round=t)
 
     def first_state(self, t: Array, x: Array) -> DualState:
         return DualState(t, x, namespace(x).zeros(x.shape[:-1], dtype=x.dtype))

@@ -325,7 +325,7 @@ class Trace:
     def _loss_of_decision(self, x: FloatArray) -> FloatArray:
         """Return Σ_{s≤t} f_s(x) at the recorded rounds, for every seed."""
         if self.problem is None or self.stream is None:
-            what = "the trace does not know its problem and stream, so a decision has no losses"
+            what = "the trace has no problem and stream, so the losses of a decision cannot be computed"
             raise InputError("comparator", what, "Give what longterm.hindsight.best finds for the problem and stream")
         if isinstance(self.stream, FromIterable):
             what = "the rounds came from an iterable and cannot be drawn again"

@@ -75,5 +75,5 @@ def require_resumable(earlier: Trace, batch_shape: tuple[int, ...], seeds: Seeds
         what = f"has seeds {earlier.seeds} and a batch of shape {tuple(earlier.sums.loss.shape)}"
         raise InputError("resume", what, f"This run has seeds {seeds} and a batch of shape {batch_shape}: use the same")
     if rounds is not None and rounds < earlier.last_round:
-        what = f"has {earlier.last_round} rounds, {rounds} were asked for"
+        what = f"has {earlier.last_round} rounds, {rounds} were requested"
         raise InputError("resume", what, "Ask for as many rounds in all, or more")

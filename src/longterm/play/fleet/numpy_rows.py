@@ -128,7 +128,7 @@ class NumpyRows:
         for name, field in state_leaves(state).items():
             if not are_finite(field):
                 what = "would hold a number that is not finite after this update"
-                raise NonFiniteError(name, what, "Check the feedback of this round; the state is as it was")
+                raise NonFiniteError(name, what, "Check the feedback of this round. The state is unchanged")
             after[self._fields[name]] = field
         worst = np.asarray(told.constraint, dtype=np.float64)
         for name, value in zip(self._sums, (worst, np.maximum(worst, 0)), strict=True):

@@ -116,7 +116,7 @@ class LearnerCopy(RoundsCopy[Progress, Array]):
         place = next((place for place, value in enumerate(leaves) if not are_finite(value)), None)
         if place is not None:
             what = "would hold a number that is not finite after this update"
-            remedy = "Check the feedback of this round; the state is as it was"
+            remedy = "Check the feedback of this round. The state is unchanged"
             raise NonFiniteError(f"state.{self._packer.names[place]}", what, remedy, round=number)
         told, skipped, expired, losses_told, largest_delay = counters
         losses_told, largest_delay = losses_told + (loss is not None), max(self.asked - number, largest_delay)
@@ -145,7 +145,7 @@ class LearnerCopy(RoundsCopy[Progress, Array]):
         number, found = super().find(given, now)
         x = getattr(given, "x", None)
         if x is not None and x is not found.content and not np.array_equal(x, found.content):
-            what = "another decision has this number here"
+            what = "the decision of this number is another one"
             raise UnknownTokenError(number, what, "Tell the learner that opened this round")
         return number, found
 
@@ -156,8 +156,8 @@ class LearnerCopy(RoundsCopy[Progress, Array]):
     def refusal(self, number: int, status: int | None) -> TokenError:
         """Return the error for a round with this status."""
         if status == EXPIRED:
-            what = f"{self.asked - number} rounds were asked for since; expire_after = {self.expire_after}, "
-            remedy = "Tell sooner, or make the learner with a larger expire_after or max_age"
+            what = f"{self.asked - number} later rounds were requested, and expire_after = {self.expire_after}, "
+            remedy = "Call tell earlier, or make the learner with a larger expire_after or max_age"
             return ExpiredTokenError(number, f"{what}max_age = {self.max_age}", remedy)
         return super().refusal(number, status)
 
