@@ -108,8 +108,8 @@ soak: $(READY)
 
 # What runs the code of the pages; with the docstrings' these are the doctests of the site. `make test` has them, too, so
 # after it DOCTESTS=no leaves them out.
-RUN_PAGES := tests/docs/test_readme.py tests/docs/test_pages.py tests/learners/test_outside.py tests/play/live_learner/test_docs.py \
-	tests/money/pacing/test_data.py tests/catalogue/test_scenarios.py tests/examples/test_linear_model.py \
+RUN_PAGES := tests/docs/test_readme.py tests/docs/test_pages.py tests/learners/test_outside.py \
+	tests/catalogue/test_scenarios.py \
 	tests/examples/test_routing.py tests/cli/test_cli.py \
 	tests/server/test_guide.py tests/compat/test_litellm_ledger.py
 DOCTESTS ?= yes

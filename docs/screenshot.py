@@ -1,7 +1,7 @@
 """Make the pictures of the demo's page: python docs/screenshot.py [SECONDS] writes docs/_static/demo_*.png.
 
-It starts `longterm serve --demo`, waits until there is something to see, and asks Chromium for two charts of the router.
-They are as wide as a phone, so a phone shows them at full size and a wide page side by side.
+It starts `longterm serve --demo`, waits until there is something to see, and asks Chromium for two charts of the
+router. They are as wide as a phone, so a phone shows them at full size and a wide page side by side.
 """
 
 from __future__ import annotations

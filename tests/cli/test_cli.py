@@ -131,7 +131,7 @@ def test_data(capsys, monkeypatch, tmp_path):
         (["reproduce"], "experiments: is empty"),
         (["reproduce", "dms"], "experiments: 'dms' is not known (did you mean 'dsm'?). Choose from dsm, ijcnn1"),
         (["reproduce", "dsm", "--rho", "3"], "none of the chosen experiments has a budget"),
-        (["reproduce", "dsm", "--learners", "adam"], "'adam' is no curve"),
+        (["reproduce", "dsm", "--learners", "adam"], "'adam' is not a curve"),
         (["report"], "folders: is empty"),
         (["report", "nowhere"], "is not the folder of an experiment"),
         (["reproduce", "dsm", "--executor", "nothing"], "executor: 'nothing' cannot be used"),

@@ -15,10 +15,7 @@ BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n((?:    [^\n]*\n)+))?", re.MULT
 RUN_ELSEWHERE = {
     "guides/service.md",  # tests/server/test_guide.py
     "guides/litellm.md",  # tests/compat/test_litellm_ledger.py
-    "guides/live.md",  # tests/play/live_learner/test_docs.py
-    "guides/pacing.md",  # tests/money/pacing/test_data.py
     "guides/problems.md",  # tests/catalogue/test_scenarios.py
-    "guides/linear_model.md",  # tests/examples/test_linear_model.py
     "guides/decisions.md",  # tests/examples/test_routing.py
     "guides/experiments.md",  # tests/cli/test_cli.py
     "tutorials/own_algorithm.md",  # tests/learners/test_outside.py

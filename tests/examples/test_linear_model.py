@@ -1,8 +1,5 @@
-"""The worked example of docs/guides/linear_model.md, and what that page prints."""
+"""The worked example of docs/guides/linear_model.md."""
 
-import contextlib
-import io
-import re
 import subprocess
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
@@ -15,8 +12,7 @@ from longterm.data import load_sample
 from longterm.errors import DataError
 
 ROOT = Path(__file__).parents[2]
-PAGE, SCRIPT = ROOT / "docs" / "guides" / "linear_model.md", ROOT / "examples" / "linear_model.py"
-EXAMPLES = re.findall(r"```python\n([^`]*)```\n\n((?:    [^\n]*\n)+)", PAGE.read_text(encoding="utf-8"))
+SCRIPT = ROOT / "examples" / "linear_model.py"
 
 
 @pytest.fixture(scope="module")
@@ -26,16 +22,6 @@ def example():
     specification.loader.exec_module(module)
     yield module
     del sys.modules[specification.name]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("printed_example", EXAMPLES, ids=["estimator", "one row"])
-def test_the_page_prints_what_it_says(printed_example):
-    code, wanted = printed_example
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        exec(compile(code, PAGE.name, "exec"), {})
-    assert printed.getvalue().split() == wanted.split()
 
 
 @pytest.mark.slow

@@ -137,7 +137,7 @@ def test_the_regret_against_a_decision_needs_the_stream():
     sent = pickle.loads(pickle.dumps(trace))
     assert sent.problem is None
     np.testing.assert_array_equal(sent.cumulative_loss, trace.cumulative_loss)
-    with pytest.raises(InputError, match="does not know its problem"):
+    with pytest.raises(InputError, match="has no problem and stream"):
         sent.regret(np.zeros(2))
     once = run(problem, AOGD.for_problem(problem), FromIterable(([0.1 * t, 0.0],) for t in range(5)))
     with pytest.raises(InputError, match="cannot be drawn again"):

@@ -54,7 +54,7 @@ def test_a_margin_is_for_one_multiplier():
 def test_slots_that_do_not_fit_are_refused():
     problem = budget_problem()
     prox = problem.constraint.prox(problem.enclosing_set)
-    with pytest.raises(InputError, match="ν before p"):
+    with pytest.raises(InputError, match="priced mixture cannot use"):
         FTRL(prox, ScaleMixture(1.0, priced=True), GrowingPenalty(1.0))
     affine = Affine(np.eye(2), [0.1, 0.2]).prox(Box.cube(2, -1.0, 1.0))
     with pytest.raises(InputError, match="positive part"):

@@ -105,7 +105,7 @@ def test_warnings_point_at_the_caller_and_say_what_to_do():
     X2, y2 = mixed_columns(500)
     constant = BudgetLinearClassifier(1e-9, rule="penalised-ftrl", l2=0.0)
     assert "constant" in only_warning(lambda: constant.fit(0 * X, y))
-    assert "Give less" in only_warning(lambda: BudgetLinearClassifier(1e6, random_state=0).fit(X2, y2))
+    assert "Give a smaller budget" in only_warning(lambda: BudgetLinearClassifier(1e6, random_state=0).fit(X2, y2))
     unscaled = BudgetLinearClassifier(3.0, scale_features=False)
     assert "StandardScaler" in only_warning(lambda: unscaled.fit(X, y))
 

@@ -190,7 +190,7 @@ def test_a_folder_of_something_else_is_refused(whole, tmp_path, monkeypatch):
     monkeypatch.setattr(execute, "versions", lambda spec: {"numpy": "1.0"})
     assert quietly(SMALL, folder).name == "small"  # whole: nothing would be added to it
     (folder / "runs" / "comparator-1.json").unlink()
-    with pytest.raises(InputError, match=r"begun with other versions: .*numpy was"):
+    with pytest.raises(InputError, match=r"written by other versions: .*numpy was"):
         quietly(SMALL, folder)
     (folder / "manifest.json").unlink()
     with pytest.raises(InputError, match="has results but no manifest"):
@@ -208,7 +208,7 @@ def test_a_folder_of_something_else_is_refused(whole, tmp_path, monkeypatch):
 def test_two_processes_do_not_work_in_one_folder(whole):
     pytest.importorskip("fcntl", reason="no such locks on this system")
     opened = ResultFolder(whole[0]).opened_for(SMALL, versions("numpy"))
-    with opened, pytest.raises(InputError, match="another process is at work"):
+    with opened, pytest.raises(InputError, match="another process is writing"):
         quietly(SMALL, whole[0])
 
 

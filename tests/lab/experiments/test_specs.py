@@ -86,7 +86,7 @@ def test_options_override_the_file(tmp_path):
     assert said(["run", str(manifest), "--rounds", "7"]).command == ""  # that command would not run this
     with pytest.raises(InputError, match="problem: is missing"):
         said(["run"])
-    with pytest.raises(InputError, match="--sequences too"):
+    with pytest.raises(InputError, match="together with --sequences"):
         said(["run", str(file), "--sequences", "2", "--seeds", "1"])
 
 
@@ -131,7 +131,7 @@ CHANGES = {
     },
     "learners: [] is not a list of values": {"learners": [{"learner": "aogd", "beta": []}]},
     'learners.role: \'best\' is not one of "paper", "fair", "own"': {"learners": [{"learner": "aogd", "role": "best"}]},
-    "learners.read_off: 'loss' is no measure": {"learners": [{"learner": "aogd", "read_off": {"loss": 3.0}}]},
+    "learners.read_off: 'loss' is not a measure": {"learners": [{"learner": "aogd", "read_off": {"loss": 3.0}}]},
     "two curves would be called 'a-ogd'": {"learners": [{"learner": "aogd"}, {"learner": "aogd"}]},
     "'comparator' cannot be used": {"learners": [{"learner": "aogd", "name": "Comparator"}]},
     "problem.name: is missing": {"problem": {"data": "sample"}},
@@ -187,7 +187,7 @@ def test_files_without_a_specification_are_refused(tmp_path):
 def test_impossible_options_of_the_paper_are_refused(tmp_path):
     for name, options, match in (
         ("dsm", Options(rho=3.0), "none of the chosen experiments has a budget"),
-        ("dsm", Options(learners=("ogd-mahdavi-et-al-2012", "adam")), "'adam' is no curve"),
+        ("dsm", Options(learners=("ogd-mahdavi-et-al-2012", "adam")), "'adam' is not a curve"),
         ("figure 5", Options(), "is not known"),
         ("dsm", Options(sequences=0), "sequences"),
         ("dsm", Options(beta=1.5), "outside"),

@@ -63,7 +63,7 @@ def test_a_report_imports_nothing_that_a_manifest_names(folder, tmp_path, monkey
     capsys.readouterr()
 
 
-@pytest.mark.parametrize(("command", "words"), [("report", "runs no code"), ("run", "is code")])
+@pytest.mark.parametrize(("command", "words"), [("report", "runs no code"), ("run", "like a program")])
 def test_help_says_which_commands_import(command, words, capsys):
     with pytest.raises(SystemExit):
         main([command, "--help"])
@@ -88,7 +88,7 @@ def test_deeply_nested_json_is_refused(folder, tmp_path, capsys, name):
     ("key", "value"), [("seeds", 100_000_000_000), ("seeds", 10**30), ("record", 10**12), ("rounds", 10**19)]
 )
 def test_absurd_counts_are_refused(folder, tmp_path, capsys, key, value):
-    with pytest.raises(InputError, match=f"{key}: .* were asked for. Ask for at most"):
+    with pytest.raises(InputError, match=f"{key}: .* were requested. Ask for at most"):
         spec_of({**TABLE, key: value})
     rewritten(folder, lambda spec: spec.update({key: value}))
     assert main(["report", str(folder), "--out", str(tmp_path / "report.html")]) == 2
@@ -97,7 +97,7 @@ def test_absurd_counts_are_refused(folder, tmp_path, capsys, key, value):
 
 def test_absurd_grids_and_sequences(capsys):
     learner = {"learner": "aogd", "beta": [k / 1000 for k in range(1, 900)], "theta": list(range(900))}
-    with pytest.raises(InputError, match="curves were asked for"):
+    with pytest.raises(InputError, match="curves were requested"):
         spec_of({**TABLE, "learners": [learner]})
     for command in (["reproduce", "dsm"], ["arena", "--learners", "aogd"]):
         assert main([*command, "--sequences", "100000000000"]) == 2

@@ -1,18 +1,11 @@
 """Logs and histories, and what the page prints."""
 
-import contextlib
-import io
-import re
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from longterm import InputError
 from longterm.errors import DataError
 from longterm.money import Auctions, PriceHistory, synthetic_auctions
-
-PAGE = Path(__file__).parents[3] / "docs" / "guides" / "pacing.md"
 
 
 def test_bad_arrays_are_refused():
@@ -66,16 +59,6 @@ def test_synthetic_logs_are_seeded_and_look_like_the_real_one():
     assert np.corrcoef(log.prices, log.values)[0, 1] > 0.2
     assert 30 < log.prices.mean() < 80
     assert 0.002 < log.values.mean() < 0.006
-
-
-def test_the_examples_of_the_page_print_what_it_says():
-    examples = re.findall(r"```python\n([^`]*)```\n\n((?:    [^\n]*\n)+)", PAGE.read_text(encoding="utf-8"))
-    assert len(examples) == 2
-    for code, wanted in examples:
-        printed = io.StringIO()
-        with contextlib.redirect_stdout(printed):
-            exec(compile(code, str(PAGE), "exec"), {})
-        assert printed.getvalue().split() == wanted.split()
 
 
 def test_auctions_of_a_data_frame():

@@ -147,7 +147,7 @@ def test_unknown_tokens():
         Token(True, epoch=token.epoch),
     ):
         answers(learner, nonsense, UnknownTokenError, r"not a token|not the text of a token")
-    answers(learner, token._replace(x=token.x + 1), UnknownTokenError, "another decision")
+    answers(learner, token._replace(x=token.x + 1), UnknownTokenError, "is another one")
     answers(learner, token._replace(epoch=token.epoch ^ 1), UnknownTokenError, "another epoch")
     learner.tell(
         token._replace(x=np.array(token.x)), loss_parameters=TARGET
@@ -178,7 +178,7 @@ def test_tokens_expire_at_the_stated_age():
     assert learner.state.largest_delay == 3
     learner.ask()
     learner.ask()  # the fourth round after token 2
-    answers(learner, tokens[1], ExpiredTokenError, "4 rounds were asked for since")
+    answers(learner, tokens[1], ExpiredTokenError, "4 later rounds were requested")
     learner.tell(tokens[2], loss_parameters=TARGET)
     state = learner.state
     assert (state.expired, state.told, state.in_flight, state.asked) == (1, 2, 3, 6)
@@ -191,7 +191,7 @@ def test_feedback_before_the_next_ask_or_never():
     learner = live(expire_after=0, max_in_flight=1)
     first = learner.ask()
     second = learner.ask()
-    answers(learner, first, ExpiredTokenError, "1 rounds")
+    answers(learner, first, ExpiredTokenError, "1 later rounds")
     learner.tell(second, loss_parameters=TARGET)
 
 
