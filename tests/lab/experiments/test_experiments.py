@@ -193,7 +193,7 @@ def test_a_folder_of_something_else_is_refused(whole, tmp_path, monkeypatch):
     with pytest.raises(InputError, match=r"written by other versions: .*numpy was"):
         quietly(SMALL, folder)
     (folder / "manifest.json").unlink()
-    with pytest.raises(InputError, match="has results but no manifest"):
+    with pytest.raises(InputError, match="contains results but no manifest"):
         quietly(SMALL, folder)
     with pytest.raises(InputError, match="not the folder of an experiment"):
         load_result(folder)
