@@ -98,7 +98,9 @@ class Rule(ReprMixin):
 
 @dataclass(frozen=True, repr=False)
 class ProportionalIntegral(Rule):
-    """νPI: λ ← λ + η (g_t + κ (ξ_t − ξ_{t−1})), ξ_t = ν ξ_{t−1} + (1 − ν) g_t (Sohrabi et al. 2024).
+    """Change the multiplier with the violation and with its trend, which damps oscillations.
+
+    This is νPI (Sohrabi et al. 2024): λ ← λ + η (g_t + κ (ξ_t − ξ_{t−1})), ξ_t = ν ξ_{t−1} + (1 − ν) g_t.
 
     Parameters
     ----------
@@ -130,7 +132,7 @@ def optimistic(step: float) -> ProportionalIntegral:
 
 @dataclass(frozen=True, repr=False)
 class Entropic(Rule):
-    """Multiplicative steps λ ← λ e^{η g} for inequalities.
+    """Change the multiplier by factors: λ ← λ e^{η g}, for inequalities.
 
     Parameters
     ----------
@@ -150,7 +152,9 @@ class Entropic(Rule):
 
 @dataclass(frozen=True, repr=False)
 class Regularised(Rule):
-    """A-OGD's ascent λ ← [λ + μ_t (g − θ_t λ)]₊ with θ_t = θ_0/t^β and μ_t = 1/(θ_t (t + 1)); see `Multiplier`.
+    """Change the multiplier as A-OGD does, with a pull towards 0 that fades.
+
+    λ ← [λ + μ_t (g − θ_t λ)]₊ with θ_t = θ_0/t^β and μ_t = 1/(θ_t (t + 1)); see `Multiplier`.
 
     Parameters
     ----------

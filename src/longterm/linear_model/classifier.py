@@ -28,7 +28,9 @@ def _has_probabilities(estimator: Any) -> bool:
 
 
 class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignore[misc]
-    """Logistic regression, or a support vector machine, with l1‖x‖₁ + ½ l2‖x‖² ≤ budget in the long run.
+    """Classify rows with a linear model whose size you limit by a budget or by a number of features.
+
+    The model is a logistic regression or a support vector machine with l1‖x‖₁ + ½ l2‖x‖² ≤ budget in the long run.
 
     Rows are learned one after another, each after it was scored. More than two classes are learned one against the
     rest, each with the whole budget. All parameters are optional.

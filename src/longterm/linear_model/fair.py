@@ -18,7 +18,9 @@ from longterm.storage.one_thread import exclusive
 
 
 class FairLinearClassifier(BudgetLinearClassifier):
-    """Logistic regression of two classes whose positive predictions are as frequent in every group, up to a tolerance.
+    """Classify rows so that groups are accepted equally often, up to a tolerance.
+
+    The model is a logistic regression of two classes.
 
     With r_a the share of rows of group a that are predicted positive and r that of all rows, |r_a − r| ≤ tolerance in
     the long run. Groups are needed to learn, and not to predict. They may be new at any time. Memory is constant.

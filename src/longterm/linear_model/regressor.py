@@ -17,7 +17,9 @@ from longterm.storage.one_thread import exclusive
 
 
 class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[misc]
-    """Least squares, Huber or quantile regression with l1‖x‖₁ + ½ l2‖x‖² ≤ budget in the long run.
+    """Predict numbers with a linear model whose size you limit by a budget or by a number of features.
+
+    The model is a least-squares, Huber or quantile regression with l1‖x‖₁ + ½ l2‖x‖² ≤ budget in the long run.
 
     Rows are learned one after another, each after it was scored. All parameters are optional.
 

@@ -39,7 +39,9 @@ LOG_ODDS = 4.0
 
 
 class BudgetLinearLearner(BlockLearner):
-    """A linear model of `dimension` weights with l1‖x‖₁ + ½ l2‖x‖² ≤ budget in the long run.
+    """Learn a linear model one row at a time, with a budget on its size, for services.
+
+    The budget is l1‖x‖₁ + ½ l2‖x‖² ≤ budget in the long run.
 
     One thread at a time may learn or save; a second one gets an InUseError.
 

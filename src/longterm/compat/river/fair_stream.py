@@ -14,7 +14,7 @@ from longterm.linear_model._parity import GroupPrices
 
 
 class FairClassifierStream(DictionaryModel, base.Classifier):  # type: ignore[misc]
-    """Logistic regression whose positive predictions are as frequent in every group, up to a tolerance, for River.
+    """Classify River's rows so that groups are accepted equally often, up to a tolerance.
 
     `longterm.linear_model.fair` has the constraint and what is promised. Here the decision in force
     predicts, not an average. Labels are True and False.

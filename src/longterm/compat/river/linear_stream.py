@@ -75,7 +75,9 @@ class FrameModel(DictionaryModel):
 
 
 class LinearClassifierStream(FrameModel, base.MiniBatchClassifier):  # type: ignore[misc]
-    """Logistic regression with l1‖x‖₁ + ½ l2‖x‖² ≤ budget in the long run, for River.
+    """Classify River's rows with a logistic regression that keeps a budget on its size.
+
+    The budget is l1‖x‖₁ + ½ l2‖x‖² ≤ budget in the long run.
 
     The rule is A-FTRL with a mixture of scales. There is no learning rate, and a generous budget does no harm. Labels
     are True and False.
@@ -126,7 +128,9 @@ class LinearClassifierStream(FrameModel, base.MiniBatchClassifier):  # type: ign
 
 
 class LinearRegressorStream(FrameModel, base.MiniBatchRegressor):  # type: ignore[misc]
-    """Least squares with l1‖x‖₁ + ½ l2‖x‖² ≤ budget in the long run, for River.
+    """Predict numbers from River's rows with a linear model that keeps a budget on its size.
+
+    The budget of the least-squares model is l1‖x‖₁ + ½ l2‖x‖² ≤ budget in the long run.
 
     Parameters
     ----------

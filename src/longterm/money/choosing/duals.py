@@ -143,7 +143,9 @@ class Dual(ABC):
 
 @dataclass(frozen=True)
 class HedgeDual(TunedStep, Dual):
-    r"""Entropic mirror descent over M·Δ_{m+1}. The last coordinate is slack, so that no budget needs to bind.
+    r"""Raise the price of a budget by factors, with a bound on the regret.
+
+    This is entropic mirror descent over M·Δ_{m+1}. The last coordinate is slack, so all prices may be near 0.
 
     .. math:: λ_i = M \frac{e^{s_i}}{1 + \sum_j e^{s_j}}, \qquad s_i = ε \sum_t g_{t,i}
 
@@ -178,7 +180,9 @@ class HedgeDual(TunedStep, Dual):
 
 @dataclass(frozen=True)
 class EuclideanDual(TunedStep, Dual):
-    r"""Projected gradient steps on {λ ≥ 0, ‖λ‖₁ ≤ M}, from λ = 0.
+    r"""Raise the price of a budget in equal steps, with a bound on the regret.
+
+    These are projected gradient steps on {λ ≥ 0, ‖λ‖₁ ≤ M}, from λ = 0.
 
     .. math:: λ_{t+1} = Π(λ_t + γ g_t)
 
@@ -207,7 +211,7 @@ class EuclideanDual(TunedStep, Dual):
 
 @dataclass(frozen=True)
 class EntropicDual(TunedStep, Dual):
-    r"""Multiplicative prices, the usual choice for a router or a bidder.
+    r"""Raise the price of a budget by factors from a first price: the usual choice for a router or a bidder.
 
     .. math:: λ_{t+1,i} = \min(1, M/\|u\|_1)\, u_i, \qquad u_i = λ_{t,i} e^{ε g_{t,i}/ρ}
 

@@ -41,7 +41,7 @@ class _Exponential(TunedStep, Primal[LossState]):
 
 @dataclass(frozen=True)
 class ExponentialWeights(_Exponential):
-    r"""Exponential weights (Hedge), for problems in which the outcome of every action is seen.
+    r"""Learn which action is best when the outcome of every action is seen (Hedge).
 
     .. math:: p(a) ∝ e^{-η L(a)}, \qquad L(a) = \sum_t ℓ_t(a)
 
@@ -91,7 +91,9 @@ class ExponentialWeights(_Exponential):
 
 @dataclass(frozen=True)
 class EXP3IX(_Exponential):
-    r"""Exponential weights with implicit exploration for bandit feedback (Neu, 2015).
+    r"""Learn from the played action alone, on any sequence of rewards, without a context.
+
+    Exponential weights with implicit exploration (Neu, 2015).
 
     .. math:: p(a) ∝ e^{-η L̂(a)}, \qquad L̂(a) \mathrel{+}= \frac{ℓ_t(a) 1\{a = a_t\}}{p_t(a) + η/2}
 
@@ -126,7 +128,7 @@ class EXP3IX(_Exponential):
 
 @dataclass(frozen=True)
 class FixedMixture(Primal[LossState]):
-    """Constant probabilities: a random mix, the best fixed mix in hindsight, or a logging policy.
+    """Draw actions with constant probabilities, for comparison or to write a log.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ from longterm.money.choosing.regressors import Regressor
 
 @dataclass(frozen=True)
 class InverseGapWeighting(Primal[Any]):
-    r"""Actions played the more often the better they look; no action is ever given up.
+    r"""Play each action more often the better it looks, and never give one up.
 
     .. math:: b = \arg\max L̂, \qquad p(a) = \frac{1}{K + γ(L̂(b) − L̂(a))}\ (a ≠ b), \qquad \text{the rest on } b
 

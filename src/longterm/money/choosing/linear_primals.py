@@ -199,7 +199,9 @@ def _ratios(paid: list[float], choice: OpenChoice, action: int, setting: Setting
 
 @dataclass(frozen=True)
 class ThompsonSampling(_Linear):
-    r"""Joint linear Thompson sampling: play the action that is best under weights drawn from the belief.
+    r"""Try actions in proportion to the chance that they are best: the usual choice for a router.
+
+    This is linear Thompson sampling. It plays the action that is best under weights drawn from the belief.
 
     The K mean rewards at x are drawn *jointly* from N(x·w, v² xᵀPx), with the covariance that the shared weights give
     them. `draws` samples are taken. p(a) is the share of samples in which a has the best payoff, and the action is
@@ -277,7 +279,9 @@ class ThompsonSampling(_Linear):
 
 @dataclass(frozen=True)
 class LinearUCB(_Linear):
-    r"""Optimism: play the largest payoff within the confidence bounds of the belief.
+    r"""Try the action that could be best, given how uncertain each one is.
+
+    It plays the largest payoff within the confidence bounds of the belief.
 
     Chu et al. (2011); Agrawal and Devanur (2016) with budgets.
 

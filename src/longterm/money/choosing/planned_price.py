@@ -52,7 +52,9 @@ class PlanState(NamedTuple):
 
 @dataclass(frozen=True)
 class PlannedPrice(Dual):
-    """A dual that solves for the price on recent requests. For one budget, announced costs and a linear primal.
+    """Set the price at which the recent requests would have cost what they may.
+
+    It needs one budget, announced costs and a linear primal.
 
     Parameters
     ----------

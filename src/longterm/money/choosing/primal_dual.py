@@ -67,7 +67,7 @@ class DecisionBound(NamedTuple):
 
 @dataclass(frozen=True)
 class PrimalDual:
-    """A rule that chooses actions under budgets, made of a primal and a dual learner.
+    """Choose actions under budgets: a primal learns how good they are, a dual sets the price of money.
 
     Parameters
     ----------

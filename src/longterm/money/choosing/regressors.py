@@ -49,7 +49,9 @@ class Regressor(ABC, Generic[S]):
 
 @dataclass(frozen=True)
 class RidgeRegressor(Regressor[LinearBelief]):
-    r"""The Vovk–Azoury–Warmuth forecast of a ridge regression for each action, or with shared weights.
+    r"""Predict the reward of each action from the context by ridge regression.
+
+    This is the Vovk–Azoury–Warmuth forecast, with weights for each action or with shared weights.
 
     U = ridge · K s² + K d ln(1 + T/(ridge K d)) for ‖x‖ ≤ 1, ‖w_a‖ ≤ s = 1 and separate weights.
 
@@ -110,7 +112,9 @@ class CellState(NamedTuple):
 
 @dataclass(frozen=True)
 class TableRegressor(Regressor[CellState]):
-    r"""A mean for each cell of contexts, sum/(n + 2). The context is the number of the cell.
+    r"""Predict the reward of each action by its mean in the cell that the context names.
+
+    The mean is sum/(n + 2), and the context is the number of the cell.
 
     U = K·cells·(1 + ln(1 + T/(K·cells))).
 

@@ -73,7 +73,9 @@ class Route:
 
 
 class Router:
-    """A router of prompts to language models. Make it with `Router.for_models`.
+    """Choose a language model for each prompt, and keep the mean cost below a ceiling.
+
+    Make it with `Router.for_models`.
 
     Parameters
     ----------

@@ -28,7 +28,9 @@ def _require_text(text: Any) -> str:
 
 @dataclass(frozen=True)
 class WordHash:
-    """A map from texts to `SURFACE_FEATURES` + `size` numbers.
+    """Turn a text into numbers, so that a router can learn from it without a language model.
+
+    The result has `SURFACE_FEATURES` + `size` numbers.
 
     Each distinct word (or digit string, or sign) adds ±1 to one of `size` places, both given by its CRC-32. The sum is
     scaled to norm 1. The surface features before it are a constant, length, shares of digits, capitals and signs,
