@@ -294,6 +294,7 @@ class PlainFleet(Fleet):
     last: dict[str, int]
 
     def tell(self, feedback: Any, rows: Any = None, *, position: Any = None) -> None:  # type: ignore[override]
+        self.numbers(rows)
         if position is not None and position[1] <= self.last_position(position[0]):
             raise RepeatedPositionError("position", "model", "model")
         super().tell(feedback, rows)
