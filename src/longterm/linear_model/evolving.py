@@ -123,7 +123,9 @@ class EvolvingLinearLearner(BudgetLinearLearner):
         if indices.size and (indices.min() < 0 or indices.max() >= self._settings.dimension):
             raise InputError("indices", "are not all columns", f"Use 0 … {self._settings.dimension - 1}")
         if indices.shape != values.shape:
-            raise InputError("indices", f"has shape {indices.shape}, the values {values.shape}", "Give pairs")
+            raise InputError(
+                "indices", f"has shape {indices.shape}, the values {values.shape}", "Give one value for each index"
+            )
         return float(values @ self._state.x(indices)) + self._state.number("intercept") + self._level
 
     def _is_plain(self, label: float, rows: Any) -> bool:

@@ -240,7 +240,7 @@ def _given_rounds(
     wanted = list(parameters.values())
     if [array.shape[1:] for array in arrays] != wanted or len({len(array) for array in arrays}) > 1:
         what = f"have shapes {[array.shape for array in arrays]}, the parameters of a round {wanted}"
-        raise InputError("examples", what, "Give one array for each parameter, with a round in each row")
+        raise InputError("examples", what, "Give one array for each parameter, with one row per round")
     return [list(one) for one in zip(*arrays, strict=True)] or [[]]
 
 

@@ -132,7 +132,9 @@ class History(Stored[NoCopy]):
         except (ValueError, TypeError, RecursionError):
             sound = False
         if not sound or not isinstance(figures, dict):
-            raise DatabaseError(database.path, "corrupted", "the server's history makes no sense", "Restore a backup")
+            raise DatabaseError(
+                database.path, "corrupted", "the server's history contradicts itself", "Restore a backup"
+            )
         return found, figures
 
 

@@ -302,10 +302,10 @@ class TokenTable(Table):
             digits = digest.removeprefix(HASH)
             if digest == digits or len(digits) != 64 or set(digits) - set("0123456789abcdef"):
                 raise InputError(
-                    f"{where}.hashes", f"{digest!r:.20} is not a hash", f"longterm token {name} prints one"
+                    f"{where}.hashes", f"{digest!r:.20} is not a hash", f"Run `longterm token {name}`, which prints one"
                 )
         if not self.hashes:
-            raise InputError(f"{where}.hashes", "is empty", f"longterm token {name} prints one")
+            raise InputError(f"{where}.hashes", "is empty", f"Run `longterm token {name}`, which prints one")
         spend = None if self.admin and not self.spend else frozenset(self.spend)
         caller = Caller(name, spend, self.read or self.admin, self.admin)
         return KnownToken(caller, tuple(self.hashes), float("inf") if self.expires is None else _moment(self.expires))

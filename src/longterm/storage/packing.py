@@ -82,7 +82,7 @@ def unpack(data: bytes) -> tuple[dict[str, Any], dict[str, Array]]:
     start += length
     for name, dtype, shape in index:
         if dtype not in DTYPES or not _is_shape(shape) or name in arrays:
-            raise MalformedError(f"the entry of {name!r} makes no sense")
+            raise MalformedError(f"the entry of {name!r} contradicts itself")
         # Count as if no axis were empty, so that no shape is larger than the data.
         places = math.prod(max(n, 1) for n in shape or ())
         stop = start + (places if 0 not in (shape or ()) else 0) * np.dtype(dtype).itemsize

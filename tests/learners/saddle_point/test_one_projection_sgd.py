@@ -165,5 +165,5 @@ def test_the_problem_gives_the_projection_and_a_slope():
     assert learner.slope == pytest.approx(1.25 / 2)  # ε/Δ
     assert learner.project is problem.projection
     unknown = OneProjectionSGD(problem.enclosing_set, cut, learner.schedule)
-    with pytest.raises(InputError, match="slope: is not known"):
+    with pytest.raises(InputError, match="slope: is missing"):
         unknown.answer_bound(problem, 10)

@@ -219,7 +219,7 @@ def test_steps_for_the_strong_convexity_of_the_losses_alone_break_the_bound(T):
     printed, problem = alternating(as_printed, T)
     meant, _ = alternating(lambda p, T: SinhaVaze.for_problem(p, horizon=T, steps="strongly convex"), T)
     bound = SinhaVaze.for_problem(problem, horizon=T, steps="strongly convex").bound(problem, T)
-    assert "none is known" in as_printed(problem, T).bound(problem, T).reason
+    assert "no bound is known" in as_printed(problem, T).bound(problem, T).reason
     assert meant <= float(bound["regret"]) < printed
     assert printed > 5 * float(bound["regret"])
 
@@ -273,7 +273,7 @@ def test_a_price_with_steps_of_another_kind_has_no_theorem():
 
     own = LongerSteps(problem.enclosing_set)
     for inner, price in ((convex.inner, strongly.price), (strongly.inner, convex.price), (own, convex.price)):
-        assert "none is known" in SinhaVaze(inner, price).bound(problem, 9).reason
+        assert "no bound is known" in SinhaVaze(inner, price).bound(problem, 9).reason
 
 
 def test_strongly_convex_steps_are_refused_where_the_losses_are_flat():

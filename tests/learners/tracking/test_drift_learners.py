@@ -186,7 +186,7 @@ def test_violation_of_the_tracked_penalty() -> None:
     learner = TrackedPenalty.for_problem(problem, horizon=T, slack=0.3)
     trace = run(problem, learner, stream)
     assert trace.hard_violation[-1] <= learner.violation_bound(T, path_of(points))
-    with pytest.raises(InputError, match="cost nothing"):
+    with pytest.raises(InputError, match="nothing bounds the violation"):
         TrackedPenalty.for_problem(problem, horizon=T, penalty="none").violation_bound(T, 0.0)
 
 

@@ -64,7 +64,7 @@ class GrowingPenalty(FTRLDual):
             raise InputError("prox", what, "Use a budget inside a ball about 0, or a Multiplier")
         if scale.finds_unit and np.any(prox.constraint.values(prox.over.centre) > 0):
             what = "the learner starts at the centre of its set, and that point violates the constraint"
-            raise InputError("prox", what, "Use a set about a feasible point, or PenalisedFTRL")
+            raise InputError("prox", what, "Use a set whose centre is feasible, or PenalisedFTRL")
 
     def _with_weight(self, before: PenaltyState, t: Array, unit: Array | None) -> PenaltyState:
         """Return the state with w_t added."""

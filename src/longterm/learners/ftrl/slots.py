@@ -113,7 +113,7 @@ class Scale(PerLearner, ABC):
 
     def primal_per_round(self, problem: Problem, state: FTRLState | None) -> FloatArray:
         """Return a C with P ≤ C t after every number of rounds t, for a penalty's theorem."""
-        raise NoTheoremError(f"none is known for a growing penalty with {type(self).__name__}")
+        raise NoTheoremError(f"no bound is known for a growing penalty with {type(self).__name__}")
 
 
 def require_state(state: FTRLState | None) -> FTRLState:

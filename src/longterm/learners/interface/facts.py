@@ -162,7 +162,7 @@ class LearnerFacts(PerLearner, Generic[S]):
 
     def theorem_as_printed(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return the bounds as a paper prints them, where they are false."""
-        raise NoTheoremError("nothing else is printed")
+        raise NoTheoremError("the paper prints no bound for it")
 
     def bound(self, problem: Problem, rounds: ArrayLike, *, state: S | None = None) -> Bounds:
         """Return the proved bounds of this learner on a problem after T rounds, by measure.

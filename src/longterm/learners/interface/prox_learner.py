@@ -56,7 +56,7 @@ def require_same_constraint(prox: Prox, problem: Problem) -> None:
 def require_exact(prox: Prox) -> None:
     """Raise a NoTheoremError where the argmin is iterative: its error grows with the multipliers' sum."""
     if isinstance(prox, SmoothProx):
-        raise NoTheoremError("the argmin of constraints.Smooth is found by N steps, whose error no bound accounts for")
+        raise NoTheoremError("constraints.Smooth finds its minimum approximately, and no bound includes this error")
 
 
 def length_bound(prox: Prox, problem: Problem) -> float:

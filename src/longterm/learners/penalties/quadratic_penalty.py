@@ -141,7 +141,7 @@ class QuadraticPenaltyOGD(DualLearner[PointState]):
         """
         missing = self._missing_curvature(problem)
         if missing:
-            raise NoTheoremError(missing, "Take a larger curvature, or QuadraticPenaltyOGD.for_problem")
+            raise NoTheoremError(missing, "Use a larger curvature, or QuadraticPenaltyOGD.for_problem")
         c, schedule, factor = problem.constants, self.schedule, np.asarray(self.schedule.factor)
         sums = step_sums(schedule, rounds, c.strong_convexity)
         regret = descent_cost(sums, c, c.loss_gradient_bound)

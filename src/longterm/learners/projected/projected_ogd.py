@@ -131,7 +131,7 @@ class ProjectedOGD(Learner[PointState]):
             diameter = np.asarray(problem.constants.diameter if self.diameter is None else self.diameter)
             regret = np.asarray((diameter**2 / (2 * first) + first * G**2) * np.sqrt(T))
         else:
-            raise NoTheoremError("its steps fall neither like 1/√t nor like 1/t", "Take decay = ½ or 1")
+            raise NoTheoremError("its steps fall neither like 1/√t nor like 1/t", "Use decay=0.5 or decay=1")
         return {REGRET: regret, HARD: np.zeros_like(regret)}
 
     def initial_x(self, batch_shape: tuple[int, ...], xp: Any, dtype: Any) -> Array:

@@ -53,7 +53,7 @@ def smallest_root(need: float, eta: float) -> float:
     discriminant = 1 - 8 * need * eta**2
     if discriminant < -ROUNDING:
         what = f"δ = (m + 1) G² + 2 δ² η² has no real root: 8 (m + 1) G² η² = {8 * need * eta**2:.6g} is above 1"
-        raise InputError("eta", what, "Take a smaller η, which means a longer horizon")
+        raise InputError("eta", what, "Use a smaller η, which means a longer horizon")
     # The textbook root (1 − √…)/(4η²) subtracts two nearly equal numbers when η is small. This is the same number.
     return float(2 * need / (1 + np.sqrt(max(discriminant, 0.0))))
 

@@ -134,7 +134,7 @@ class OneProjectionSGD(ScheduledLearner[OneProjectionSGDState]):
     def answer_bound(self, problem: Problem, rounds: ArrayLike) -> FloatArray:
         """Return P/T + κ²W/(2T), κ = G_f/ρ, which bounds E f(answer) − min_X f for independent losses with mean f."""
         if self.slope is None:
-            raise InputError("slope", "is not known", "Give the ρ of dist(x, X) ≤ [g(x)]₊/ρ when the learner is made")
+            raise InputError("slope", "is missing", "Give the ρ of dist(x, X) ≤ [g(x)]₊/ρ when the learner is made")
         P, W, T = self._terms(problem.constants, validate.horizons("rounds", rounds))
         kappa = problem.constants.loss_gradient_bound / self.slope
         return (P + kappa**2 * W / 2) / T

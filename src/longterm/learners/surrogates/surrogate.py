@@ -55,7 +55,7 @@ class Price(PerLearner, ABC):
     def bounds(self, inner: Inner, constants: Constants, rounds: FloatArray) -> BoundValues:
         """Return the bounds by measure with that inner learner."""
         names = f"{type(self).__name__} with {type(inner).__name__}"
-        raise NoTheoremError(f"none is known for {names}", "Make the learner with for_problem")
+        raise NoTheoremError(f"no bound is known for {names}", "Make the learner with for_problem")
 
 
 class SurrogateState(NamedTuple):

@@ -162,7 +162,7 @@ class TrackedPenalty(Surrogate):
     def violation_bound(self, rounds: Rounds | int, path: float) -> FloatArray:
         """Return the bound on the hard violation if the best decisions of single rounds have a path of `path`."""
         if self.price.weight == 0:
-            raise InputError("penalty", "violations cost nothing, so nothing is promised of them", "Choose another")
+            raise InputError("penalty", "without a penalty nothing bounds the violation", "Choose another")
         return self._tracked(np.asarray(rounds), path)
 
     def _tracked(self, rounds: Rounds, path: float) -> FloatArray:

@@ -311,7 +311,7 @@ class LedgerRows:
             names = ", ".join(_names(database, moved))
             said = f"the period of the settlement is over in {names}: corrected in the present one. " if names else ""
             if type(made) is not int or not isinstance(key, str):
-                raise _corrupted(database, "an entry of the record makes no sense")
+                raise _corrupted(database, "an entry of the record contradicts itself")
             given = what, account, _key(key), old, new, who, f"{said}{note}".strip()
             found.append(LedgerEntry(made / SECOND, *given))
         for row in database.read(sql.READ_CLOSED_HOLDS, self.ledger, since, most):
@@ -409,7 +409,7 @@ def _group(database: Database, row: Any) -> HoldState:
     try:
         state.require_sound()
     except (ValueError, TypeError):
-        raise _corrupted(database, f"the hold of group {row[0]!r:.60} makes no sense") from None
+        raise _corrupted(database, f"the hold of group {row[0]!r:.60} contradicts itself") from None
     return state
 
 
@@ -425,7 +425,7 @@ def _names(database: Database, text: Any) -> tuple[str, ...]:
     except (ValueError, TypeError):
         names = None
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise _corrupted(database, "an entry of the record makes no sense")
+        raise _corrupted(database, "an entry of the record contradicts itself")
     return tuple(names)
 
 
