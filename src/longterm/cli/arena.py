@@ -61,7 +61,7 @@ class ArenaCommand:
     weight: float = 0.5
     """The weight of violation in the score: 0 ranks by regret only, 1 by violation only."""
     violation: Violation = "long-term"
-    """The violation to count: long-term (largest Σ g_j), signed (Σ max g_j), hard (Σ [max g_j]₊), squared or largest."""
+    """The violation to count: long-term (largest Σ g_j), signed (Σ max g_j), hard (Σ [max g_j]₊), squared, largest."""
     report: bool = True
     """Write arena.html."""
     workers: Annotated[BackendOptions, tyro.conf.arg(name="")] = field(default_factory=BackendOptions)
