@@ -331,6 +331,7 @@ def pacing(
     gain: float | None = None,
     trust: float | None = None,
     shuffle: int | None = None,
+    shock: float | None = None,
     log: Path | None = None,
     history: Path | None = None,
     synthetic: int | None = None,
@@ -359,6 +360,8 @@ def pacing(
         δ of dual mirror descent's step. Left out: 0.3.
     shuffle
         A seed that puts the auctions in random order: no drift.
+    shock
+        A factor of the values in the second half of the log.
     log
         Your own: a CSV file with the columns value and price, and click where it is known; or lines of click, price,
         predicted rate, .gz or text.
@@ -372,12 +375,16 @@ def pacing(
         Folder for the figure.
     """
     budgets = [_share(text) for text in shares]
-    for name, value in (("gain", gain), ("trust", trust)):
+    for name, value in (("gain", gain), ("trust", trust), ("shock", shock)):
         if value is not None and not 0 < value < float("inf"):
             raise InputError(name, f"{value} is not positive", f"Give a {name} above 0")
     auctions, prices, name = chosen_auctions(log, history, synthetic, rounds)
     if shuffle is not None:
         auctions, name = auctions.shuffled(shuffle), f"{name}, shuffled"
+    if shock is not None:
+        factor = np.where(np.arange(len(auctions)) < len(auctions) // 2, 1.0, shock)
+        auctions = Auctions(auctions.values * factor, auctions.prices, auctions.clicks)
+        name = f"{name}, second half worth {shock:g} times as much"
     say = sys.stdout.write
     found = study(auctions, prices, budgets, methods, gain, trust, report=lambda line: say(line + "\n"))
     title = f"{name}: {len(auctions):,} auctions, {auctions.clicks.sum():.0f} clicks, price {auctions.total_price:,.0f}"
