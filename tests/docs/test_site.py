@@ -1,6 +1,8 @@
 """The reference of the site has every public name, and the gallery a page for each thing it promises."""
 
+import contextlib
 import importlib
+import inspect
 import pkgutil
 import re
 import runpy
@@ -39,6 +41,26 @@ def test_the_page_of_a_learner_has_its_statement_in_paragraphs():
     assert places == sorted(places)
     assert max(places) < page.index(".. autoclass::")  # before the parameters
     assert ":py:obj:`~longterm.learners.Learner.ask`" in page  # a method is linked to the class that documents it
+
+
+def test_signatures_and_examples_show_what_a_reader_would_write():
+    homes = REFERENCE["home_of"]()
+    for name, module in REFERENCE["modules"]().items():
+        for public in (one for group in REFERENCE["groups_of"](module, homes).values() for one in group):
+            thing = getattr(module, public)
+            if inspect.isclass(thing) or inspect.isfunction(thing):
+                with contextlib.suppress(ValueError):  # a class of errors has none
+                    found = inspect.signature(thing)
+                    plain = [one.replace(annotation=one.empty) for one in found.parameters.values()]
+                    signature = REFERENCE["signature_of"](thing, str(inspect.Signature(plain)))
+                    odd = re.search(r"<factory>|np\.(True|False)_|<function|0x[0-9a-f]{6}", signature)
+                    assert odd is None, (name, public)
+            assert not re.search(r"np\.(True|False)_", inspect.getdoc(thing) or ""), (name, public)
+
+
+def test_stressed_words_of_a_statement_stay_stressed_and_decisions_keep_their_asterisk():
+    assert REFERENCE["inline"]("against a *mixture* of x* and g(x*)") == r"against a *mixture* of x\* and g(x\*)"
+    assert REFERENCE["inline"]("*Beyond the\nroot* of T") == "*Beyond the\nroot* of T"
 
 
 WRITTEN = sorted(
