@@ -65,3 +65,9 @@ def map_states(function: Callable[..., Array], *states: Any) -> Any:
         return map_states(function, *fields) if hasattr(fields[0], "_asdict") else function(*fields)
 
     return type(states[0])(*map(mapped, *states))
+
+
+def per_row(xp: Any, field: Array, size: int) -> Array:
+    """Return a field of a state with one row for each of `size` learners. It may be a view."""
+    array = xp.asarray(field)
+    return array if array.shape[:1] == (size,) else xp.broadcast_to(array, (size, *array.shape))

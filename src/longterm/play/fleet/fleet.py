@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from longterm._base import validate
 from longterm._base.arrays import SHORT_ROW
 from longterm._base.display import TextTable
-from longterm._base.states import map_states
+from longterm._base.states import map_states, per_row
 from longterm.errors import BrokenBoundError, InputError, NonFiniteError, SnapshotError
 from longterm.learners.interface.feedback import Feedback
 from longterm.learners.interface.feedback_check import FeedbackCheck, OnBrokenBound, require_known
@@ -58,6 +58,9 @@ class Fleet:
         "raise" refuses feedback above a declared bound; "warn" takes it with a BrokenBoundWarning.
     engine : {"numpy", "jax"}
         The library that holds and updates the learners; "jax" needs the extra `jax`.
+    sharding : jax.sharding.NamedSharding, optional
+        Engine "jax": divide the learners among devices, along the first axis of their states. The size must be
+        divisible by the number of parts. Default: all learners on JAX's first device.
 
     Raises
     ------
@@ -84,6 +87,7 @@ class Fleet:
         dtype: Any = None,
         on_broken_bound: OnBrokenBound = "raise",
         engine: Literal["numpy", "jax"] = "numpy",
+        sharding: Any = None,
     ) -> None:
         require_learner(learner)
         self._guard = OneThread("fleet")
@@ -96,30 +100,34 @@ class Fleet:
         if engine == "jax" and learner.reads_pullback:
             what = f"{type(learner).__name__} calls a function (pullback, constraint_at), which cannot be compiled"
             raise InputError("engine", what, "Use engine='numpy' for this fleet")
+        if sharding is not None and engine != "jax":
+            raise InputError("sharding", "is for fleets on the devices of JAX", "Give engine='jax' as well")
         require_known(on_broken_bound)
         self._on_broken_bound = on_broken_bound
         self.learner = learner.with_hyper_arrays(
             {path: np.broadcast_to(a, (self.size,)) for path, a in learner.hyper_arrays().items()}
         )
-        single = learner.init((self.size,), dtype=dtype)
-        state = map_states(lambda field: self._per_row(np.asarray(field)), single)
-        self._template = np.zeros_like(learner.ask(state)[0])  # the shape and dtype of one decision
+        one = self._learner_of(np.array([0]))
+        self._template = np.zeros_like(one.ask(one.init((1,), dtype=dtype))[0])  # the shape and dtype of one decision
         self._engine = engine
         self._device: JaxRows | None = None
         """The rows if the engine is "jax"."""
-        self._rows = self._rows_of(state, {name: np.zeros(self.size) for name in TOTALS})
+        self._rows: NumpyRows | JaxRows
+        if engine == "jax":
+            from longterm.play.fleet.jax_rows import JaxRows
 
-    def _rows_of(self, state: Any, totals: dict[str, NDArray[np.float64]]) -> NumpyRows | JaxRows:
-        if self._engine == "numpy":
-            return NumpyRows(self.learner, state, totals)
-        from longterm.play.fleet.jax_rows import JaxRows
+            self._rows = self._device = JaxRows(self.learner, self.size, dtype, TOTALS, sharding)
+        else:
+            state = learner.init((self.size,), dtype=dtype)
+            self._use(map_states(lambda field: np.array(per_row(np, field, self.size)), state))
 
-        self._device = JaxRows(self.learner, state, totals)
-        return self._device
-
-    def _per_row(self, field: NDArray[Any]) -> NDArray[Any]:
-        shape = field.shape if field.shape[:1] == (self.size,) else (self.size, *field.shape)
-        return np.array(np.broadcast_to(field, shape))
+    def _use(self, state: Any, totals: dict[str, NDArray[np.float64]] | None = None) -> None:
+        """Set the states and the sums of all learners, 0 by default."""
+        totals = {name: np.zeros(self.size) for name in TOTALS} if totals is None else totals
+        if self._device is None:
+            self._rows = NumpyRows(self.learner, state, totals)
+        else:
+            self._device.use(state, totals)
 
     def __repr__(self) -> str:
         played = self.rounds - 1
@@ -343,6 +351,7 @@ class Fleet:
         *,
         on_broken_bound: OnBrokenBound = "raise",
         engine: Literal["numpy", "jax"] = "numpy",
+        sharding: Any = None,
     ) -> Self:
         """Return the fleet that was saved. On the engine it was saved from it continues bit for bit.
 
@@ -356,6 +365,8 @@ class Fleet:
             As for a new fleet.
         engine : {"numpy", "jax"}
             As for a new fleet.
+        sharding : jax.sharding.NamedSharding, optional
+            As for a new fleet. It may be another one than that of the saved fleet.
 
         Returns
         -------
@@ -372,7 +383,7 @@ class Fleet:
         try:
             size, dtype = stored.metadata["size"], np.dtype(stored.metadata["dtype"])
             _require_totals(stored.arrays, size)
-            fleet = cls(learner, size, dtype=dtype, on_broken_bound=on_broken_bound, engine=engine)
+            fleet = cls(learner, size, dtype=dtype, on_broken_bound=on_broken_bound, engine=engine, sharding=sharding)
             what_differs = difference(stored.metadata["learner"], specification(fleet.learner))
             if what_differs is not None:
                 raise SnapshotError(
@@ -381,8 +392,10 @@ class Fleet:
             state = restored_state(fleet.state, {name: np.array(array) for name, array in stored.arrays.items()})
             require_sound(fleet.state, state)
             require_near(fleet.learner, fleet.learner.ask(state))
-            fleet._rows = fleet._rows_of(state, {name: np.array(stored.arrays[name]) for name in TOTALS})
+            fleet._use(state, {name: np.array(stored.arrays[name]) for name in TOTALS})
         except (KeyError, ValueError, TypeError, ArithmeticError) as error:
+            if isinstance(error, InputError) and error.argument == "sharding":
+                raise
             raise SnapshotError(path, "another learner", str(error), "Load it with the learner it is of") from None
         return fleet
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from longterm._base.arrays import Array
 from longterm._base.extras import missing_extra
+from longterm._base.states import per_row
+from longterm.errors import InputError
 from longterm.learners.interface.feedback import Feedback
 from longterm.learners.interface.feedback_check import FeedbackCheck
 from longterm.learners.interface.learner import Learner
@@ -19,6 +21,7 @@ from longterm.learners.interface.limits import Limits
 try:
     import jax
     from jax import numpy as jnp
+    from jax.sharding import NamedSharding, PartitionSpec
 except ImportError as error:
     raise missing_extra("a fleet with engine='jax' needs JAX", "jax") from error
 
@@ -42,26 +45,50 @@ class JaxRows:
     ----------
     learner : Learner
         With hyper-parameters for each row.
-    state : NamedTuple of array
-        The learners' states, one row each.
-    totals : mapping of str to array
-        The sums of each row.
+    size : int
+        The number of rows.
+    dtype : dtype, optional
+        The dtype of the decisions.
+    totals : sequence of str
+        The names of the sums of each row.
+    sharding : jax.sharding.NamedSharding, optional
+        The devices that the rows are divided among.
     """
 
-    def __init__(self, learner: Learner[Any], state: Any, totals: dict[str, NDArray[np.float64]]) -> None:
+    def __init__(
+        self, learner: Learner[Any], size: int, dtype: Any, totals: Sequence[str], sharding: Any = None
+    ) -> None:
         self._learner = learner
-        x = learner.ask(state)[0]
+        self._sharding: Any = None if sharding is None else require_sharding(sharding, size)
+
+        def start() -> tuple[Any, dict[str, Array]]:
+            state = learner.init((size,), xp=jnp, dtype=dtype)
+            return jax.tree.map(lambda field: per_row(jnp, field, size), state), {n: jnp.zeros(size) for n in totals}
+
         with jax.enable_x64(True):
-            self._state = jax.tree.map(jnp.asarray, state)
-            self._totals = jax.tree.map(jnp.asarray, totals)
-            self._hyper = {path: jnp.asarray(array) for path, array in learner.hyper_arrays().items()}
-            self._limits = Limits(*(jnp.asarray(limit, dtype=x.dtype) for limit in Limits.declared(learner, x)))
-        self._tell_all = jax.jit(partial(_tell_all, learner), donate_argnums=(0, 1))
-        self._tell_rows = jax.jit(partial(_tell_rows, learner, check=True), donate_argnums=(0, 1))
-        self._apply_rows = jax.jit(partial(_tell_rows, learner, check=False), donate_argnums=(0, 1))
+            self._state, self._totals = jax.jit(start, out_shardings=self._sharding)()
+            x = np.zeros(1, dtype=learner.ask(self._state).dtype)
+            self._hyper = {path: self._put(array) for path, array in learner.hyper_arrays().items()}
+            self._limits = Limits(*(self._put(np.asarray(limit, x.dtype)) for limit in Limits.declared(learner, x)))
+        kept = None if sharding is None else (sharding, sharding, None)
+        compiled = partial(jax.jit, donate_argnums=(0, 1), out_shardings=kept)
+        self._tell_all = compiled(partial(_tell_all, learner))
+        self._tell_rows = compiled(partial(_tell_rows, learner, check=True))
+        self._apply_rows = compiled(partial(_tell_rows, learner, check=False))
         self._sent: list[SentCall] = []
         self.refused: list[SentCall] = []
         """Refused calls that have not been reported yet."""
+
+    def _put(self, array: Any) -> Any:
+        """Return an array with a row for each learner, or a single number, on the devices."""
+        if self._sharding is None or not np.ndim(array):
+            return jnp.asarray(array)
+        return jax.device_put(array, self._sharding)
+
+    def use(self, state: Any, totals: dict[str, NDArray[np.float64]]) -> None:
+        """Set all rows."""
+        with jax.enable_x64(True):
+            self._state, self._totals = jax.tree.map(self._put, (state, totals))
 
     @property
     def state(self) -> Any:
@@ -96,20 +123,27 @@ class JaxRows:
         if len(self._sent) >= MAX_UNREAD:
             self.read_outcomes()
         with jax.enable_x64(True):
-            told = Feedback(*(None if value is None or callable(value) else _jax_array(value) for value in feedback))
+            place = _jax_array if self._sharding is None else partial(self._placed, is_whole=numbers is None)
+            told = Feedback(*(None if value is None or callable(value) else place(value) for value in feedback))
             given = self._hyper, self._limits
             if numbers is None:
                 self._state, self._totals, accepted = self._tell_all(self._state, self._totals, *given, told)
             else:
-                chosen = _jax_array(numbers)
+                chosen = place(numbers)
                 self._state, self._totals, accepted = self._tell_rows(self._state, self._totals, *given, told, chosen)
         self._sent.append(SentCall(feedback, numbers, accepted))
+
+    def _placed(self, value: Any, *, is_whole: bool) -> Any:
+        """Return rows of all learners divided as these are, and other rows on every device."""
+        sharding = self._sharding if is_whole else NamedSharding(self._sharding.mesh, PartitionSpec())  # type: ignore[no-untyped-call]
+        return jax.device_put(_jax_array(value), sharding)
 
     def read_outcomes(self) -> None:
         """Wait for all calls that were sent, and move the refused ones to `refused`."""
         if not self._sent:
             return
-        accepted = np.asarray(jnp.stack([call.accepted for call in self._sent]))
+        outcomes = [call.accepted for call in self._sent]
+        accepted = [np.asarray(outcomes[0])] if len(outcomes) == 1 else np.asarray(jnp.stack(outcomes))
         self.refused += [call for call, good in zip(self._sent, accepted, strict=True) if not good]
         self._sent.clear()
 
@@ -198,6 +232,20 @@ def _add_to_totals(totals: dict[str, Array], told: Feedback) -> dict[str, Array]
     worst = told.constraint.astype(jnp.float64)
     added = {"signed_violation": worst, "hard_violation": jnp.maximum(worst, 0)}
     return {name: total + added[name] for name, total in totals.items()}
+
+
+def require_sharding(sharding: Any, size: int) -> NamedSharding:
+    """Return a sharding that divides arrays along their first axis, or raise an InputError."""
+    if not isinstance(sharding, NamedSharding) or len(sharding.spec) > 1:
+        remedy = "Give jax.sharding.NamedSharding(mesh, PartitionSpec('learners')), with that axis in the mesh"
+        raise InputError("sharding", f"{sharding!r:.80} does not divide the first axis alone", remedy)
+    names = sharding.spec[0] if len(sharding.spec) else None
+    axes = (names,) if isinstance(names, str) else tuple(names or ())
+    parts = int(np.prod([sharding.mesh.shape[name] for name in axes], dtype=np.int64))
+    if size % parts:
+        what = f"{size} learners cannot be divided evenly among {parts} parts"
+        raise InputError("sharding", what, f"Use a size that {parts} divides, such as {-(-size // parts) * parts}")
+    return sharding
 
 
 def _jax_array(value: Any) -> Any:
