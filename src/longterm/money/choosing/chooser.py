@@ -283,7 +283,7 @@ class Chooser(Stored[ChooserCopy]):
         rule.primal.require_context(x, number)
         announced = require_costs(rule, "costs", costs, number)
         most = require_costs(rule, "bounds", bounds, number)
-        if announced is not None and most is not None and np.any(most < announced):
+        if announced is not None and most is not None and (most < announced).any():
             raise InputError(
                 "bounds",
                 "are lower than the announced costs",
