@@ -65,7 +65,11 @@ class PaceCommand:
             )
             name = str(self.log)
         if len(auctions) < 2:
-            raise InputError("log", f"has {len(auctions)} auctions", "Give at least two: the first tenth is not played")
+            raise InputError(
+                "log",
+                f"has {len(auctions)} auctions",
+                "Give at least two, because the first tenth only sets the first bid",
+            )
         known = max(1, len(auctions) // 10)
         past, day = auctions[:known], auctions[known:]
         budget = self.share * day.total_price if self.budget is None else self.budget

@@ -442,7 +442,7 @@ class RoundsCopy(ABC, Generic[S, T]):
     def restore(self, database: Database, name: str, version: int, asked: int, state: bytes) -> None:
         """Become what the database holds. Raise a ValueError, LookupError, TypeError or ArithmeticError if forged."""
         if not (0 <= version <= LARGEST_COUNT and 0 <= asked <= LARGEST_COUNT):
-            raise ValueError("a count is absurd")
+            raise ValueError("a count is out of range")
         self.database, self.name = database, name
         is_near = self.history is None and 0 <= version - self.version <= SPARED and self.asked <= asked
         new = self.decode_state(state, asked) if not is_near or version != self.version else self.state

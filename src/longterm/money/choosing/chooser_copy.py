@@ -349,7 +349,7 @@ class ChooserCopy(RoundsCopy[ChooserState, OpenChoice]):
     def decode_state(self, data: bytes, asked: int) -> ChooserState:
         _, arrays = unpack_checked(data)
         counts = ChoiceCounts(*(int(count) for count in arrays["counts"]))
-        require(min(counts) >= 0 and max(counts) <= LARGEST_COUNT, "a count is absurd")
+        require(min(counts) >= 0 and max(counts) <= LARGEST_COUNT, "a count is out of range")
         actions = counts.actions
         if actions != self._rule.actions:
             require(self._rule.is_extendable and 1 <= actions <= MOST_ACTIONS, "the number of actions is absurd")

@@ -191,7 +191,7 @@ class PrimalDual:
         if not (prices.min() >= 0 and prices.max() <= self.setting.radius * (1 + 1e-9)):
             raise ValueError("a price is below 0 or above the largest price")
         if state.spent.value.min() < 0:
-            raise ValueError("less than nothing was spent")
+            raise ValueError("the money spent is negative")
         if not np.abs(state.forfeited).max() < LARGEST_STORED:
             raise ValueError("the money given up is out of range")
 

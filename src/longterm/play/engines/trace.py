@@ -329,7 +329,7 @@ class Trace:
             raise InputError("comparator", what, "Give what longterm.hindsight.best finds for the problem and stream")
         if isinstance(self.stream, FromIterable):
             what = "the rounds came from an iterable and cannot be drawn again"
-            raise InputError("comparator", what, "Run rounds from arrays, with Replay")
+            raise InputError("comparator", what, "Play the rounds from arrays with streams.Replay")
         if x.shape != (self.problem.dimension,):
             what = f"has shape {x.shape}, a decision has {(self.problem.dimension,)}"
             raise InputError("comparator", what, "Give one decision, or what longterm.hindsight.best found")

@@ -396,7 +396,7 @@ class Fleet:
         except (KeyError, ValueError, TypeError, ArithmeticError) as error:
             if isinstance(error, InputError) and error.argument == "sharding":
                 raise
-            raise SnapshotError(path, "another learner", str(error), "Load it with the learner it is of") from None
+            raise SnapshotError(path, "another learner", str(error), "Load it with the learner that wrote it") from None
         return fleet
 
     def numbers(self, rows: Rows) -> NDArray[np.int64] | None:
@@ -412,7 +412,7 @@ class Fleet:
             what = f"has shape {given.shape} and dtype {given.dtype}"
             raise InputError("rows", what, f"Give a list of learner numbers, or a mask of {self.size} booleans")
         if given.size and (given.min() < 0 or given.max() >= self.size):
-            raise InputError("rows", f"names learners outside 0 … {self.size - 1}", "Number them from 0")
+            raise InputError("rows", f"names learners outside 0 … {self.size - 1}", "Give numbers from 0")
         if _has_duplicates(given, self.size):
             raise InputError("rows", "names a learner twice", "Tell its rounds one after another, in two calls")
         return given.astype(np.int64, copy=False)

@@ -81,7 +81,7 @@ class FleetCopy:
     def restore(self, database: Database, name: str, version: int, asked: int, state: bytes) -> None:
         """Read the blocks that others have written, and those that were changed here in vain."""
         if not 0 <= version <= LARGEST_COUNT:
-            raise ValueError("a count is absurd")
+            raise ValueError("a count is out of range")
         found = dict(self._start) if self.version > version else {block: self._start[block] for block in self.dirty}
         after = 0 if self.version > version else self.version
         rows = database.read(sql.READ_NEW_PARTS, name, after.to_bytes(8, "big"))

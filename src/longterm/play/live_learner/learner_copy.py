@@ -172,7 +172,7 @@ class LearnerCopy(RoundsCopy[Progress, Array]):
         sums = _checked(arrays, "sums", np.float64, (_SUMS, *self._x.shape[:-1]))
         counts = _checked(arrays, "counters", np.int64, (len(Counters._fields),)).tolist()
         counters = Counters(*counts)
-        require(min(counts) >= 0 and max(counts) <= LARGEST_COUNT, "a count is absurd")
+        require(min(counts) >= 0 and max(counts) <= LARGEST_COUNT, "a count is out of range")
         require(counters.losses_told <= counters.told, "there are losses of more rounds than were told")
         require(counters.closed <= asked, "more rounds were closed than opened")
         require(counters.largest_delay <= asked, "a delay is longer than the run")
