@@ -45,16 +45,18 @@ def like(value: Any, x: Array) -> Any:
 
     Without the conversion a float64 β would turn a float32 learner into a float64 one.
     """
-    if type(value) is float or (isinstance(value, (int, float)) and not isinstance(value, np.generic)):
-        return value
     if type(value) is type(x) and value.dtype == x.dtype:
+        return value
+    if type(value) is float or (isinstance(value, (int, float)) and not isinstance(value, np.generic)):
         return value
     return namespace(x).asarray(value, dtype=x.dtype, device=array_api_compat.device(x))
 
 
 def dot(a: Array, b: Array) -> Array:
     """Return ⟨a, b⟩ along the last axis, leading axes broadcast."""
-    if type(a) is not np.ndarray and a.ndim > 1 and a.shape[-1] <= SHORT and array_api_compat.is_jax_array(a):
+    if type(a) is np.ndarray:
+        return np.vecdot(a, b)
+    if a.ndim > 1 and a.shape[-1] <= SHORT and array_api_compat.is_jax_array(a):
         return namespace(a).sum(a * b, axis=-1)  # XLA fuses a sum with its neighbours, but not a dot product
     return namespace(a).vecdot(a, b)
 
@@ -273,6 +275,8 @@ def all_below_if_concrete(values: Array, level: Any) -> bool:
 
     Callers use it to skip work that would change nothing.
     """
+    if isinstance(values, np.generic) and isinstance(level, float):
+        return bool(values <= level)
     if not isinstance(values, (np.ndarray, np.generic)):
         return False
     if _is_short_row(values) and isinstance(level, float):

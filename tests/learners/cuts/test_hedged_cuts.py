@@ -622,7 +622,7 @@ def test_the_violation_has_a_bound_before_the_run() -> None:
 
 
 def test_a_large_matrix_is_read_in_part() -> None:
-    """The sums over the rows that can be violated equal those over all rows, for points near the first ones."""
+    """The sums over the rows that can be violated equal those over all rows, for points that move or stay."""
     rng = np.random.default_rng(0)
     A = rng.standard_normal((400, 300)) / 300**0.5
     g = Affine(A, rng.uniform(-0.1, 2.0, 400))
@@ -632,3 +632,22 @@ def test_a_large_matrix_is_read_in_part() -> None:
         points = x + size * rng.standard_normal(x.shape) * np.array([0.0, 0.1, 0.5, 1.0])[:, None]
         for found, wanted in zip(nearby(points), g.squared_excess(points), strict=True):
             np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-100, 1e60])
+def test_rows_are_found_that_float32_cannot_tell_from_the_limit(scale: float) -> None:
+    """Half of the limits are exceeded by 1e-10 of the sizes of row and point, far below float32's rounding."""
+    rng = np.random.default_rng(1)
+    A, y = rng.standard_normal((400, 300)), rng.standard_normal(300)
+    A[0] = 0.0
+    A[1:, :150] *= 1e-8  # entries of very different sizes
+    sizes = np.linalg.norm(A, axis=1) * np.linalg.norm(y)
+    limit = A @ y + 1e-10 * sizes * np.where(np.arange(400) % 2, -1.0, 1.0)
+    limit[10:] += sizes[10:]  # a few rows only, so that the others are left out
+    g, y = Affine(A, limit * scale), y * scale
+    nearby = g.squared_excess_nearby(y)
+    for point in (y, np.zeros(300), y):
+        found, wanted = nearby(point), g.squared_excess(point)
+        assert found[0] == pytest.approx(wanted[0], rel=1e-4, abs=0.0)
+        np.testing.assert_allclose(found[1], wanted[1], rtol=1e-4, atol=1e-4 * np.max(np.abs(wanted[1])))
+    assert nearby(y)[0] > 0

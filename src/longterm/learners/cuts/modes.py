@@ -152,10 +152,11 @@ def cut_by_memory(
         return y, rows, lost
     points, _, left = cut_until(y, lambda _: first, lambda _: cutter, mean, MET * tolerance, over, MOST_CUTS)
     unmet = left > EMPTY * tolerance
-    kept = forget(rows, unmet, value > 0)
-    lost = lost + as_float(unmet, x) + count_rows(rows) - count_rows(kept)
-    points = where_rows(unmet, y, points)
-    return points, order_by_use(kept, points, tolerance), lost
+    if not all_below_if_concrete(as_float(unmet, x), 0.0):
+        kept = forget(rows, unmet, value > 0)
+        lost = lost + as_float(unmet, x) + count_rows(rows) - count_rows(kept)
+        rows, points = kept, where_rows(unmet, y, points)
+    return points, order_by_use(rows, points, tolerance), lost
 
 
 def cut_by_rows(rows: Array) -> Cutter:
@@ -213,8 +214,6 @@ def remember(rows: Array, x: Array, value: Array, normal: Array, diameter: float
 
 def forget(rows: Array, unmet: Array, is_new: Array) -> Array:
     """Return the rows without any but the last where `unmet`, and without that one unless it `is_new`."""
-    if all_below_if_concrete(as_float(unmet, rows), 0.0):
-        return rows
     xp = namespace(rows)
     last = (xp.arange(rows.shape[-2]) == rows.shape[-2] - 1) & as_column(is_new)
     return xp.where(as_column(as_column(unmet) & ~last), xp.zeros_like(rows), rows)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from longterm._base import validate
-from longterm._base.arrays import ROUNDING, Array, FloatArray, as_column, like, namespace, rows_at, times_table
+from longterm._base.arrays import Array, FloatArray, as_column, dot, like, namespace, rows_at, times_table
 from longterm.problems.constraints.base import Constraint
 from longterm.problems.constraints.screened_rows import ScreenedRows
 from longterm.problems.projections.base import Projection
@@ -66,15 +66,18 @@ class Affine(Constraint):
     def gradient_of(self, x: Array, index: Array, *parameters: Array) -> Array:
         return rows_at(like(self.matrix, x), index)
 
+    def squared_excess(self, x: Array, *parameters: Array) -> tuple[Array, Array]:
+        excess = namespace(x).maximum(self.values(x), 0.0)
+        return dot(excess, excess), self.pullback(x, excess)
+
     def squared_excess_nearby(self, x: Array) -> Callable[[Array], tuple[Array, Array]]:
-        if type(x) is not np.ndarray or self.matrix.size < LARGE:
+        if type(x) is not np.ndarray or x.dtype != np.float64 or self.matrix.size < LARGE:
             return self.squared_excess
-        return ScreenedRows(like(self.matrix, x), like(self.limit, x), like(self._lengths, x))
+        return self._screened.nearby()
 
     @cached_property
-    def _lengths(self) -> FloatArray:
-        """‖a_j‖, widened by rounding errors."""
-        return np.asarray(np.linalg.norm(self.matrix, axis=1) * (1 + ROUNDING))
+    def _screened(self) -> ScreenedRows:
+        return ScreenedRows(self.matrix, self.limit)
 
     def as_affine(self) -> Affine:
         return self
