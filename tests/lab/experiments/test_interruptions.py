@@ -10,16 +10,17 @@ import subprocess
 import sys
 import time
 import warnings
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
 from longterm import AOGD, InputError, run
 from longterm.data import load_sample
-from longterm.errors import DataError, LongtermError, SnapshotError, TokenError
+from longterm.errors import AssumptionWarning, DataError, LongtermError, SnapshotError, TokenError
 from longterm.lab import Backend, LearnerSpec
 from longterm.lab.experiments import backends
 from longterm.lab.experiments.spec_tables import spec_of
@@ -293,3 +294,28 @@ def test_processes_and_jax_give_the_same_as_one_process(tmp_path, workers):
     problem = budgeted_logistic(sample.features, one.problem["budget"])
     trace = run(problem, AOGD.for_problem(problem), ResampledRows(sample.features, sample.labels), 300, seeds=range(2))
     np.testing.assert_allclose(one.curves[0].measures["signed_violation"][-1], trace.signed_violation[-1], rtol=1e-9)
+
+
+def warn_of_an_assumption():
+    warnings.warn("this does not hold", AssumptionWarning, stacklevel=1)
+    return 7
+
+
+class FreshProcess(Executor):
+    """Runs jobs here, with the filters of a process that has just started, and keeps the warnings."""
+
+    seen: ClassVar[list[warnings.WarningMessage]] = []
+
+    def submit(self, function, /, *arguments):
+        future = Future()
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            future.set_result(function(*arguments))
+        self.seen.extend(seen)
+        return future
+
+
+def test_workers_do_not_print_warnings_that_the_records_name():
+    with backends.open_backend(Backend(executor=FreshProcess())) as do:
+        assert list(do(warn_of_an_assumption, [(), ()])) == [7, 7]
+    assert not FreshProcess.seen

@@ -59,12 +59,11 @@ def open_backend(backend: Backend) -> Iterator[Do]:
     pool = None if backend == Backend(workers=1) else _Pool(backend)
 
     def do(function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
-        made = (function(*one) for one in arguments) if pool is None else pool.results(function, arguments)
+        made = (_quietly(function, *one) for one in arguments) if pool is None else pool.results(function, arguments)
         running.append(made)
         return made
 
-    with _quiet_tracker(), warnings.catch_warnings():
-        warnings.simplefilter("ignore", AssumptionWarning)  # the records name them
+    with _quiet_tracker():
         try:
             yield do
         except KeyboardInterrupt:
@@ -96,7 +95,7 @@ class _Pool:
         """Yield the results in the order of completion. A cluster keeps a result as long as its future lives."""
         left = list(arguments)
         for start in range(STARTS):
-            futures = {self.executor.submit(function, *one): one for one in left}
+            futures = {self.executor.submit(_quietly, function, *one): one for one in left}
             try:
                 for future in as_completed(list(futures)):
                     result = future.result()
@@ -119,6 +118,13 @@ class _Pool:
             self.executor.shutdown(wait=True, kill_workers=not wait)
         elif not isinstance(self.backend.executor, Executor):
             self.executor.shutdown(wait=wait, cancel_futures=True)
+
+
+def _quietly(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Return the result of a job without the warnings of assumptions, which its record names."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AssumptionWarning)
+        return function(*arguments)
 
 
 def _is_lost(error: Exception) -> bool:
