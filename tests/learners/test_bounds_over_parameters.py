@@ -6,12 +6,23 @@ from dataclasses import replace
 import pytest
 
 from longterm import InputError, Problem
-from longterm.learners import ConstrainedExperts, MirrorProx, NoViolationMirrorProx, TwoPointBandit
-from longterm.problems.constraints import Affine
-from longterm.problems.losses import Linear
-from longterm.problems.sets import Box, Simplex
+from longterm.learners import (
+    ConstrainedExperts,
+    DriftPlusPenalty,
+    HedgedCuts,
+    MirrorProx,
+    NoViolationMirrorProx,
+    Restarted,
+    SinhaVaze,
+    TrackedPenalty,
+    TwoPointBandit,
+    YuLeeLee,
+)
+from longterm.problems.constraints import Affine, L2Budget, VaryingAffine
+from longterm.problems.losses import Linear, SquaredDistance
+from longterm.problems.sets import Ball, Box, Simplex
 from longterm.testing import find_worst_cases
-from parameter_space import PARAMETERS, all_kinds, choices_of, drawn, signature_of
+from parameter_space import PARAMETERS, all_kinds, choices_of, drawn, numbers_in, signature_of, with_number
 
 RANDOM = {TwoPointBandit.__name__, "OSOCO"}
 """Learners whose bounds hold in expectation or with high probability."""
@@ -66,7 +77,71 @@ def test_experts_have_no_theorem_for_smaller_scales(scale):
     problem = Problem(Simplex(3), Linear(3), Affine([[1.0, 0.0, 0.0]], [0.0]))
     made = ConstrainedExperts.for_problem(problem, horizon=100)
     assert made.bound(problem, 100)
-    assert "scales are below" in replace(made, **{scale: 0.9 * getattr(made, scale)}).bound(problem, 100).reason
+    smaller = replace(made, **{scale: 0.9 * getattr(made, scale)})
+    assert "below" in smaller.bound(problem, 100).reason
+
+
+CHANGING = Problem(Box.cube(2, -1.0, 1.0), Linear(2), VaryingAffine(2, 2, 1.0, 0.5))
+CURVED = Problem(Ball(2), SquaredDistance(2), L2Budget(2, budget=0.9))
+
+
+@pytest.mark.parametrize(
+    ("made", "problem", "path"),
+    [
+        (SinhaVaze.for_problem(CHANGING, horizon=100), CHANGING, ("price", "loss_scale")),
+        (SinhaVaze.for_problem(CHANGING, horizon=100), CHANGING, ("price", "constraint_scale")),
+        (
+            SinhaVaze.for_problem(CURVED, horizon=100, steps="strongly convex"),
+            CURVED,
+            ("price", "constraint_gradient_bound"),
+        ),
+        (YuLeeLee.for_problem(CHANGING), CHANGING, ("price", "rates", "diameter")),
+        (YuLeeLee.for_problem(CHANGING), CHANGING, ("price", "rates", "gradient_bound")),
+        (YuLeeLee.for_problem(CHANGING), CHANGING, ("price", "rates", "constraint_bound")),
+        (TrackedPenalty.for_problem(CHANGING, horizon=100, slack=0.1), CHANGING, ("inner", "gradient_bound")),
+        (DriftPlusPenalty.for_problem(CHANGING, horizon=100), CHANGING, ("lipschitz",)),
+        (DriftPlusPenalty.for_problem(CHANGING, horizon=100), CHANGING, ("value_bound",)),
+    ],
+    ids=lambda one: ".".join(one) if isinstance(one, tuple) else None,
+)
+def test_smaller_constants_than_the_problem_has_have_no_theorem(made, problem, path):
+    """Larger ones have it: they are bounds too."""
+    value = dict(numbers_in(made))[path]
+    assert made.bound(problem, 100)
+    assert with_number(made, path, 2 * value).bound(problem, 100)
+    assert "below" in with_number(made, path, 0.9 * value).bound(problem, 100).reason
+
+
+@pytest.mark.parametrize("changed", [{"loss": 1000.0}, {"rows": 1000.0}], ids=lambda one: next(iter(one)))
+@pytest.mark.parametrize("name", DETERMINISTIC)
+def test_bounds_on_a_problem_with_larger_constants_hold_or_are_refused(name, changed):
+    """The learner was made for losses or constraints a thousand times smaller."""
+
+    def problem(loss=1.0, rows=1.0):
+        return Problem(Box.cube(2, -1.0, 1.0), Linear(2, loss), VaryingAffine(2, 2, rows, 0.5 * rows))
+
+    options = {"horizon": 12, "slack": 0.1}
+    names = signature_of(all_kinds()[name])
+    try:
+        made = all_kinds()[name].for_problem(problem(), **{key: options[key] for key in options if key in names})
+        found = find_worst_cases(problem(**changed), made, 12, generations=2, population=16, progress=None)
+    except InputError:
+        return
+    for case in found.values():
+        assert case.ratio <= 1 + 1e-9, case
+
+
+def test_a_penalty_below_one_promises_nothing_of_the_violation():
+    made = TrackedPenalty.for_problem(CHANGING, horizon=100, slack=0.1)
+    assert made.violation_bound(100, 1.0) > 0
+    with pytest.raises(InputError, match="nothing is promised"):
+        with_number(made, ("price", "weight"), 0.9).violation_bound(100, 1.0)
+
+
+def test_restarts_say_the_hypothesis_of_the_learner_inside():
+    hedged = HedgedCuts.for_problem(CHANGING)
+    assert hedged.hypotheses
+    assert "in each stretch" in str(Restarted(hedged, every=10).bound(CHANGING, 100))
 
 
 def test_mirror_prox_has_no_theorem_for_unequal_steps():

@@ -140,25 +140,40 @@ def draw_learner(kind: type[Learner[Any]], problem: Problem, rounds: int, rng: n
     return kind.for_problem(problem, **options)
 
 
-FACTS = {"made_for", "enclosing_set"}
+FACTS = {
+    *("made_for", "enclosing_set", "constants", "known", "projection", "onto"),
+    *("polyhedron", "prox", "consensus", "constraint", "slater", "duals", "count"),
+}
+"""Fields that are true of the problem."""
 
 
 def changed_fields(learner: Learner[Any], rng: np.random.Generator) -> Iterator[Learner[Any]]:
-    """Yield the learner with one number changed by up to two orders of magnitude, for each field and that of steps."""
-    for holder in ("", "schedule"):
-        whole: Any = getattr(learner, holder, None) if holder else learner
-        if not dataclasses.is_dataclass(whole):
+    """Yield the learner with one number changed by up to two orders of magnitude, for each number in its parts."""
+    for path, value in numbers_in(learner):
+        other = value * 10.0 ** rng.uniform(-2, 2)
+        try:
+            yield with_number(learner, path, int(other) if isinstance(value, int) else other)
+        except (InputError, TypeError, ValueError):
             continue
-        for field in dataclasses.fields(whole):
-            value = getattr(whole, field.name)
-            if not field.init or field.name in FACTS or isinstance(value, bool) or not isinstance(value, (int, float)):
-                continue
-            other = value * 10.0 ** rng.uniform(-2, 2)
-            try:
-                new: Any = dataclasses.replace(whole, **{field.name: int(other) if isinstance(value, int) else other})
-                yield dataclasses.replace(learner, **{holder: new}) if holder else new
-            except (InputError, TypeError, ValueError):
-                continue
+
+
+def numbers_in(part: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], int | float]]:
+    """Yield the numbers that a constructor takes, of the part and of the parts that it is made of."""
+    for field in dataclasses.fields(part):
+        value, here = getattr(part, field.name), (*path, field.name)
+        if not field.init or field.name in FACTS or isinstance(value, bool):
+            continue
+        if isinstance(value, (int, float)):
+            yield here, value
+        elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+            yield from numbers_in(value, here)
+
+
+def with_number(part: Any, path: tuple[str, ...], value: int | float) -> Any:
+    """Return the part with another number at the end of a path of fields."""
+    name, *rest = path
+    new = with_number(getattr(part, name), tuple(rest), value) if rest else value
+    return dataclasses.replace(part, **{name: new})
 
 
 def all_kinds() -> dict[str, type[Learner[Any]]]:

@@ -275,7 +275,7 @@ def all_below_if_concrete(values: Array, level: Any) -> bool:
 
     Callers use it to skip work that would change nothing.
     """
-    if isinstance(values, np.generic) and isinstance(level, float):
+    if isinstance(values, np.floating):
         return bool(values <= level)
     if not isinstance(values, (np.ndarray, np.generic)):
         return False

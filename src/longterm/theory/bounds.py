@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from longterm._base.arrays import FloatArray
+from longterm._base.arrays import ROUNDING, FloatArray
 from longterm.errors import InputError
 from longterm.problems.constants import Constants
 
@@ -51,6 +51,22 @@ class NoTheoremError(InputError):
     def __init__(self, why: str, remedy: str = "See learner.bound(problem, rounds).reason") -> None:
         super().__init__("bound", why, remedy)
         self.why = why
+
+
+def require_covered(declared: Mapping[str, tuple[ArrayLike, float]], remedy: str) -> None:
+    """Raise if a constant that a rule was made with is below the one of the problem.
+
+    Parameters
+    ----------
+    declared : mapping of str to (array_like, float)
+        By symbol, the rule's constant and the problem's.
+    remedy : str
+        What to do about it.
+    """
+    for symbol, (made_with, least) in declared.items():
+        if np.any(np.asarray(made_with) < least * (1 - ROUNDING)):
+            smallest = float(np.min(np.asarray(made_with)))
+            raise NoTheoremError(f"it was made for {symbol} = {smallest:g}, below {least:g} of the problem", remedy)
 
 
 @dataclass(frozen=True, eq=False)

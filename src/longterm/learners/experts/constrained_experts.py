@@ -26,7 +26,7 @@ from typing import ClassVar, NamedTuple, cast
 import numpy as np
 
 from longterm._base import validate
-from longterm._base.arrays import ROUNDING, Array, as_column, dot, like, namespace
+from longterm._base.arrays import Array, as_column, dot, like, namespace
 from longterm._base.validate import Hyper
 from longterm.errors import InputError
 from longterm.learners.cuts.meta import AdaHedge
@@ -40,7 +40,7 @@ from longterm.problems import Problem
 from longterm.problems.constants import Constants
 from longterm.problems.sets import Simplex
 from longterm.theory.assumptions import Assumption
-from longterm.theory.bounds import HARD, REGRET, BoundValues, NoTheoremError, Rounds, horizons_of
+from longterm.theory.bounds import HARD, REGRET, BoundValues, NoTheoremError, Rounds, horizons_of, require_covered
 
 ROUNDING_AT_CORNERS = 1e-12
 """A constraint counts as non-negative if no corner has less than minus this share of D."""
@@ -153,10 +153,11 @@ class ConstrainedExperts(Learner[ExpertsState]):
             why = "the best feasible mixture may be better than every feasible expert"
             raise NoTheoremError(why, "Give spanned=True if the feasible points are the mixtures of feasible experts")
         c = problem.constants
-        least = (c.loss_gradient_bound * c.diameter, c.constraint_bound)
-        if self.loss_scale < least[0] * (1 - ROUNDING) or self.constraint_scale < least[1] * (1 - ROUNDING):
-            why = f"the scales are below ΔG_f = {least[0]:g} and D = {least[1]:g} of the problem"
-            raise NoTheoremError(why, "Use ConstrainedExperts.for_problem")
+        declared = {
+            "the loss scale ΔG_f": (self.loss_scale, c.loss_gradient_bound * c.diameter),
+            "the constraint scale D": (self.constraint_scale, c.constraint_bound),
+        }
+        require_covered(declared, "Use ConstrainedExperts.for_problem")
         self.require_assumptions()
         T, rate = horizons_of(rounds, self.batch_shape), np.asarray(self.rate)
         A, B = _constants(self.enclosing_set.dimension)

@@ -34,6 +34,10 @@ class Wrapper(Learner[S]):
         return self.learner.assumptions
 
     @property
+    def hypotheses(self) -> tuple[str, ...]:
+        return self.learner.hypotheses
+
+    @property
     def loss_gradient_bound(self) -> Hyper | None:
         return self.learner.loss_gradient_bound
 

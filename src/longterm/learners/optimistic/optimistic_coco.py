@@ -38,7 +38,7 @@ from longterm.learners.optimistic.hints import HintModel, KnownConstraint, LastG
 from longterm.problems import Problem
 from longterm.problems.constants import Constants
 from longterm.problems.sets import Set
-from longterm.theory.bounds import HARD, REGRET, BoundValues
+from longterm.theory.bounds import HARD, REGRET, BoundValues, require_covered
 
 EPSILON = 1e-12
 """The ε of the steps as a share of G_f²."""
@@ -142,6 +142,13 @@ class OptimisticCOCO(Learner[OptimisticCOCOState]):
         )
 
     def theorem_after(self, problem: Problem, state: OptimisticCOCOState) -> BoundValues:
+        ours, c = self.made_for, problem.constants
+        declared = {
+            "G_g": (ours.constraint_gradient_bound, c.constraint_gradient_bound),
+            "D": (ours.constraint_bound, c.constraint_bound),
+            "F": (ours.loss_range, c.loss_range),
+        }
+        require_covered(declared, "Use OptimisticCOCO.for_problem")
         parts = (as_numbers(part) for part in (state.loss_errors, state.level, state.rounds))
         regret, violation = self._epoch_bounds(*parts)
         return {REGRET: as_numbers(state.past_regret) + regret, HARD: as_numbers(state.past_violation) + violation}

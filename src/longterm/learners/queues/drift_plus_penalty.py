@@ -39,7 +39,7 @@ from longterm.learners.saddle_point.multiplier_rules import DualLearner, Duals, 
 from longterm.problems import Problem
 from longterm.problems.constants import Constants
 from longterm.problems.sets import Set
-from longterm.theory.bounds import LONG_TERM, REGRET, BoundValues, Rounds, horizons_of
+from longterm.theory.bounds import LONG_TERM, REGRET, BoundValues, Rounds, horizons_of, require_covered
 
 Preset = Literal["tuned", "yu-neely-wei", "neely-yu", "liakopoulos"]
 """The source of V and α."""
@@ -196,6 +196,11 @@ class DriftPlusPenalty(DualLearner[QueueState], MadeForHorizon[QueueState]):
         self, problem: Problem, T: FloatArray, window: int, slack: float | None
     ) -> tuple[FloatArray, FloatArray]:
         """Return the right-hand side of the first line of `theorem_with`, and a bound on every ‖Q(t)‖ up to T."""
+        declared = {
+            "G_m": (self.lipschitz, problem.joint_gradient_bound),
+            "D_m": (self.value_bound, problem.joint_value_bound),
+        }
+        require_covered(declared, "Use DriftPlusPenalty.for_problem")
         K, V, alpha = validate.count("window", window), np.asarray(self.V), np.asarray(self.alpha)
         c, M = problem.constants, self._largest_change(problem)
         windows = (K - 1) * M * self.value_bound * T / 2

@@ -44,6 +44,10 @@ class Restarts(Wrapper[Any]):
     def round_within(self, t: Array) -> Array:
         """Return round t counted from the start of its stretch."""
 
+    @property
+    def hypotheses(self) -> tuple[str, ...]:
+        return tuple(f"in each stretch, {words}" for words in super().hypotheses)
+
     def ask(self, state: Any) -> Array:
         return self.learner.ask(self._inner_state(state))
 

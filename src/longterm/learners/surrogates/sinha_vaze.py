@@ -31,7 +31,7 @@ from longterm.learners.surrogates.inner import AdaGradNorm, Inner, StronglyConve
 from longterm.learners.surrogates.surrogate import Price, Surrogate, SurrogateState
 from longterm.problems import Problem
 from longterm.problems.constants import Constants
-from longterm.theory.bounds import HARD, REGRET, BoundValues, Rounds, horizons_of
+from longterm.theory.bounds import HARD, REGRET, BoundValues, Rounds, horizons_of, require_covered
 from longterm.theory.paper import violation_bound
 
 LARGEST_EXPONENT = 40.0
@@ -83,6 +83,10 @@ class ExponentialPrice(ViolationPrice):
     def bounds(self, inner: Inner, constants: Constants, rounds: FloatArray) -> BoundValues:
         if type(inner) is not AdaGradNorm or inner.offset > 0:
             return super().bounds(inner, constants, rounds)
+        both = constants.loss_gradient_bound, constants.constraint_gradient_bound
+        least = [2 * inner.enclosing_set.diameter * bound for bound in both]
+        declared = {"2ΔG_f": (self.loss_scale, least[0]), "2ΔG_g": (self.constraint_scale, least[1])}
+        require_covered(declared, "Use SinhaVaze.for_problem")
         omega = 1 / (2 * np.sqrt(np.asarray(self.horizon, dtype=np.float64)))
         regret = self.loss_scale * np.sqrt(rounds) * (1 + omega)
         most = (1 + np.sqrt(rounds) + constants.loss_range * rounds / self.loss_scale) / (1 - omega * np.sqrt(rounds))
@@ -109,6 +113,8 @@ class QuadraticPrice(ViolationPrice):
         steps = inner if isinstance(inner, StronglyConvexOGD) else None
         if steps is None or steps.strong_convexity != self.strong_convexity or steps.damping != 0:
             return super().bounds(inner, constants, rounds)
+        declared = {"G_g": (self.constraint_gradient_bound, constants.constraint_gradient_bound)}
+        require_covered(declared, "Use SinhaVaze.for_problem")
         logarithm = 1 + np.log(np.asarray(self.horizon, dtype=np.float64))
         V = 8 * self.constraint_gradient_bound**2 * logarithm / self.strong_convexity
         regret = constants.loss_gradient_bound**2 / self.strong_convexity * (1 + np.log(rounds))

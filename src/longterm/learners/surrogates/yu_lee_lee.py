@@ -35,7 +35,7 @@ from longterm.learners.surrogates.queue_rates import RATES, Rates
 from longterm.learners.surrogates.surrogate import Price, Surrogate
 from longterm.problems import Problem
 from longterm.problems.constants import Constants
-from longterm.theory.bounds import HARD, REGRET, SIGNED, BoundValues
+from longterm.theory.bounds import HARD, REGRET, SIGNED, BoundValues, require_covered
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +83,12 @@ class QueuePrice(Price):
             primal = constants.loss_gradient_bound**2 / np.asarray(inner.strong_convexity) * (1 + np.log(T))
         else:
             return super().bounds(inner, constants, rounds)
+        declared = {
+            "Δ": (rates.diameter, inner.enclosing_set.diameter),
+            "G": (rates.gradient_bound, constants.gradient_bound),
+            "D": (rates.constraint_bound, constants.constraint_bound),
+        }
+        require_covered(declared, "Use YuLeeLee.for_problem")
         first, last = (np.asarray(rates.gamma(t)) for t in (np.ones_like(T), T))
         cost = primal + np.log(first / last) / np.e
         gain = 1 + cost + constants.loss_range * T

@@ -37,7 +37,7 @@ from longterm.learners.tracking.hedged_restarts import HedgedRestarts
 from longterm.learners.tracking.tracker import Tracker
 from longterm.problems import Problem
 from longterm.problems.projections.base import Projection
-from longterm.theory.bounds import REGRET, BoundValues, Rounds, horizons_of
+from longterm.theory.bounds import REGRET, BoundValues, Rounds, horizons_of, require_covered
 
 PenaltyKind = Literal["none", "distance", "slater", "projection"]
 TrackerName = Literal["ader", "restarts"]
@@ -157,12 +157,19 @@ class TrackedPenalty(Surrogate):
 
     def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return the bound on the regret against u with Σ ‖u_t − u_{t−1}‖ ≤ `path`, each feasible in its round."""
+        c, price = problem.constants, self.price
+        longest = c.loss_gradient_bound + price.weight * c.constraint_gradient_bound + price.distance_weight
+        require_covered({"G'": (self.inner.gradient_bound, longest)}, "Use TrackedPenalty.for_problem")
         return {REGRET: self._tracked(rounds, self.path)}
 
     def violation_bound(self, rounds: Rounds | int, path: float) -> FloatArray:
-        """Return the bound on the hard violation if the best decisions of single rounds have a path of `path`."""
-        if self.price.weight == 0:
-            raise InputError("penalty", "without a penalty nothing bounds the violation", "Choose another")
+        """Return the bound on the hard violation if the best decisions of single rounds have a path of `path`.
+
+        It is proved for the weights of `for_problem`. Smaller ones than 1 are refused.
+        """
+        if self.price.weight < 1:
+            what = f"with a weight of {self.price.weight:g} in the loss nothing bounds the violation"
+            raise InputError("penalty", what, "Choose 'distance' or 'slater' with for_problem")
         return self._tracked(np.asarray(rounds), path)
 
     def _tracked(self, rounds: Rounds, path: float) -> FloatArray:

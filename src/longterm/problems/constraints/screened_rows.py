@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from longterm._base.arrays import FloatArray, clamp_to_divisor
+from longterm._base.arrays import FloatArray
+from longterm._base.selection import clamp_to_divisor
 
 MOST = 0.25
 """The largest share of the rows that is copied out of the matrix. For more, all rows are read in place."""
