@@ -8,21 +8,25 @@ import pytest
 from longterm import InputError, Problem
 from longterm.learners import (
     ConstrainedExperts,
+    DecayingMarginAOGD,
     DriftPlusPenalty,
     HedgedCuts,
     MirrorProx,
+    NoViolationAOGD,
     NoViolationMirrorProx,
     Restarted,
     SinhaVaze,
     TrackedPenalty,
     TwoPointBandit,
     YuLeeLee,
+    YuNeely,
 )
+from longterm.learners.tightened.margins import ConstantMargin
 from longterm.problems.constraints import Affine, L2Budget, VaryingAffine
 from longterm.problems.losses import Linear, SquaredDistance
 from longterm.problems.sets import Ball, Box, Simplex
 from longterm.testing import find_worst_cases
-from parameter_space import PARAMETERS, all_kinds, choices_of, drawn, numbers_in, signature_of, with_number
+from parameter_space import PARAMETERS, all_kinds, choices_of, drawn, signature_of, unsampled_in, values_in, with_value
 
 RANDOM = {TwoPointBandit.__name__, "OSOCO"}
 """Learners whose bounds hold in expectation or with high probability."""
@@ -42,8 +46,8 @@ def require_bounds(name, draws, seed, rounds, generations):
             except InputError:
                 continue
         checked += 1
-        for case in found.values():
-            assert case.ratio <= 1 + 1e-9, (label, learner, case)
+        for case in found.values():  # a sum of rounding errors breaks a bound of 1e-28
+            assert case.ratio <= 1 + 1e-9 or case.value <= 1e-12, (label, learner, case)
     return checked
 
 
@@ -64,6 +68,25 @@ def test_every_parameter_has_a_range(name):
     known = set(PARAMETERS)
     missing = {one for one, hint in signature_of(all_kinds()[name]).items() if not choices_of(hint)} - known
     assert not missing
+
+
+SHAPES = {"Ball.centre", "Box.lower", "Box.upper", "Polyhedron.matrix", "Polyhedron.limit", "Polyhedron.ball"}
+FUNCTIONS = {"FeasibleOnlineADM.project", "OneProjectionSGD.project", "OnlineADM.project"}
+LEFT_OUT = {
+    "ProjectedOGD.diameter",
+    "HedgedCuts.factors",
+    "ConstantSchedule.gradient_bound",
+    "NoViolationAOGD.coefficient",
+}
+"""Empty where `for_problem` leaves them out. All but the first are numbers in other learners."""
+
+
+@pytest.mark.parametrize("name", sorted(all_kinds()))
+def test_every_field_of_a_learner_is_drawn_or_changed(name):
+    """A new field of a learner, or of one of its parts, is a number, a flag, a fact, or in one of the sets above."""
+    made = [learner for _, _, learner in drawn(name, draws=12, seed=2, rounds=8, changed=False)]
+    assert made
+    assert {one for learner in made for one in unsampled_in(learner)} <= SHAPES | FUNCTIONS | LEFT_OUT
 
 
 # --- what the search has found -------------------------------------------------------------------------------
@@ -101,15 +124,16 @@ CURVED = Problem(Ball(2), SquaredDistance(2), L2Budget(2, budget=0.9))
         (TrackedPenalty.for_problem(CHANGING, horizon=100, slack=0.1), CHANGING, ("inner", "gradient_bound")),
         (DriftPlusPenalty.for_problem(CHANGING, horizon=100), CHANGING, ("lipschitz",)),
         (DriftPlusPenalty.for_problem(CHANGING, horizon=100), CHANGING, ("value_bound",)),
+        (YuNeely.for_problem(HALF, horizon=100), HALF, ("lipschitz",)),
     ],
     ids=lambda one: ".".join(one) if isinstance(one, tuple) else None,
 )
 def test_smaller_constants_than_the_problem_has_have_no_theorem(made, problem, path):
     """Larger ones have it: they are bounds too."""
-    value = dict(numbers_in(made))[path]
+    value = dict(values_in(made))[path]
     assert made.bound(problem, 100)
-    assert with_number(made, path, 2 * value).bound(problem, 100)
-    assert "below" in with_number(made, path, 0.9 * value).bound(problem, 100).reason
+    assert with_value(made, path, 1.1 * value).bound(problem, 100)
+    assert "below" in with_value(made, path, 0.9 * value).bound(problem, 100).reason
 
 
 @pytest.mark.parametrize("changed", [{"loss": 1000.0}, {"rows": 1000.0}], ids=lambda one: next(iter(one)))
@@ -131,11 +155,21 @@ def test_bounds_on_a_problem_with_larger_constants_hold_or_are_refused(name, cha
         assert case.ratio <= 1 + 1e-9, case
 
 
+@pytest.mark.parametrize("kind", [DecayingMarginAOGD, NoViolationAOGD])
+def test_a_margin_above_the_slack_has_no_theorem(kind):
+    """The comparator between x* and the Slater point would lie beyond the latter."""
+    options = {} if kind is DecayingMarginAOGD else {"horizon": 10**6}
+    made = kind.for_problem(HALF, **options)
+    assert made.bound(HALF, 100)
+    margin = ConstantMargin(1.1 * made.slater.epsilon)
+    assert "exceeds the slack" in replace(made, margin=margin).bound(HALF, 100).reason
+
+
 def test_a_penalty_below_one_promises_nothing_of_the_violation():
     made = TrackedPenalty.for_problem(CHANGING, horizon=100, slack=0.1)
     assert made.violation_bound(100, 1.0) > 0
-    with pytest.raises(InputError, match="nothing is promised"):
-        with_number(made, ("price", "weight"), 0.9).violation_bound(100, 1.0)
+    with pytest.raises(InputError, match="nothing bounds the violation"):
+        with_value(made, ("price", "weight"), 0.9).violation_bound(100, 1.0)
 
 
 def test_restarts_say_the_hypothesis_of_the_learner_inside():

@@ -102,7 +102,10 @@ PARAMETERS: Mapping[str, Draw] = {
     "projection": _default,
     "slater": _default,
     "learner": _default,
-    "of": _default,
+    "of": _among(
+        *("yu_neely", "drift_plus_penalty", "sinha_vaze", "no_violation_aogd"),
+        *("aogd", "hedged_cuts", "yu_lee_lee", "aftrl", "quadratic_penalty_ogd", "tracked_penalty"),
+    ),
     "args": _default,
     "options": _default,
     "limit": _default,
@@ -148,31 +151,51 @@ FACTS = {
 
 
 def changed_fields(learner: Learner[Any], rng: np.random.Generator) -> Iterator[Learner[Any]]:
-    """Yield the learner with one number changed by up to two orders of magnitude, for each number in its parts."""
-    for path, value in numbers_in(learner):
-        other = value * 10.0 ** rng.uniform(-2, 2)
+    """Yield the learner with one value changed, for each number, flag and tuple of numbers in its parts."""
+    for path, value in values_in(learner):
         try:
-            yield with_number(learner, path, int(other) if isinstance(value, int) else other)
+            yield with_value(learner, path, _other(value, rng))
         except (InputError, TypeError, ValueError):
             continue
 
 
-def numbers_in(part: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], int | float]]:
-    """Yield the numbers that a constructor takes, of the part and of the parts that it is made of."""
+def _other(value: Any, rng: np.random.Generator) -> Any:
+    """Return the other flag, or numbers that differ by up to two orders of magnitude."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, tuple):
+        return tuple(_other(one, rng) for one in value)
+    return type(value)(value * 10.0 ** rng.uniform(-2, 2))
+
+
+def values_in(part: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield what a constructor takes that is not a fact, of the part and of the parts that it is made of."""
     for field in dataclasses.fields(part):
         value, here = getattr(part, field.name), (*path, field.name)
-        if not field.init or field.name in FACTS or isinstance(value, bool):
+        if not field.init or field.name in FACTS:
             continue
-        if isinstance(value, (int, float)):
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            yield from values_in(value, here)
+        elif isinstance(value, (int, float)) or (isinstance(value, tuple) and value):
             yield here, value
-        elif dataclasses.is_dataclass(value) and not isinstance(value, type):
-            yield from numbers_in(value, here)
 
 
-def with_number(part: Any, path: tuple[str, ...], value: int | float) -> Any:
-    """Return the part with another number at the end of a path of fields."""
+def unsampled_in(part: Any) -> Iterator[str]:
+    """Yield the fields that `changed_fields` neither changes nor takes for facts, with their classes."""
+    for field in dataclasses.fields(part):
+        value = getattr(part, field.name)
+        if not field.init or field.name in FACTS:
+            continue
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            yield from unsampled_in(value)
+        elif not isinstance(value, (int, float)) and not (isinstance(value, tuple) and value):
+            yield f"{type(part).__name__}.{field.name}"
+
+
+def with_value(part: Any, path: tuple[str, ...], value: Any) -> Any:
+    """Return the part with another value at the end of a path of fields."""
     name, *rest = path
-    new = with_number(getattr(part, name), tuple(rest), value) if rest else value
+    new = with_value(getattr(part, name), tuple(rest), value) if rest else value
     return dataclasses.replace(part, **{name: new})
 
 
@@ -181,8 +204,10 @@ def all_kinds() -> dict[str, type[Learner[Any]]]:
     return {kind.__name__: kind for kind in every_learner()}
 
 
-def drawn(name: str, draws: int, seed: int, rounds: int) -> Iterator[tuple[str, Problem, Learner[Any]]]:
-    """Yield learners of one class on small problems, each drawn with others parameters."""
+def drawn(
+    name: str, draws: int, seed: int, rounds: int, *, changed: bool = True
+) -> Iterator[tuple[str, Problem, Learner[Any]]]:
+    """Yield learners of one class on small problems, each drawn with other parameters, and then `changed`."""
     rng, cases = np.random.default_rng([seed, *name.encode()]), list(problems().items())
     for _ in range(draws):
         label, problem = cases[rng.integers(len(cases))]
@@ -193,5 +218,5 @@ def drawn(name: str, draws: int, seed: int, rounds: int) -> Iterator[tuple[str, 
             except InputError:
                 continue
             yield label, problem, learner
-            for other in changed_fields(learner, rng):
+            for other in changed_fields(learner, rng) if changed else ():
                 yield label, problem, other

@@ -35,7 +35,7 @@ from longterm.learners.interface.states import QueueState
 from longterm.problems import Problem
 from longterm.problems.constants import Constants
 from longterm.theory.assumptions import Assumption
-from longterm.theory.bounds import LONG_TERM, REGRET, BoundValues, NoTheoremError, Rounds, horizons_of
+from longterm.theory.bounds import LONG_TERM, REGRET, BoundValues, NoTheoremError, Rounds, horizons_of, require_covered
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,6 +132,8 @@ class YuNeely(MadeForHorizon[QueueState], ProxLearner[QueueState]):
     def theorem_with_slack(self, problem: Problem, rounds: Rounds, slack: float | None) -> BoundValues:
         """Return the bounds with a given slack ε in the place of the problem's, or with none."""
         T, c, D_m = horizons_of(np.asarray(rounds), self.batch_shape), problem.constants, self.prox.values_norm_bound()
+        declared = {"G_m": (self.lipschitz, problem.joint_gradient_bound)}
+        require_covered(declared, "Use YuNeely.for_problem")
         gamma, alpha = np.asarray(self.gamma), np.asarray(self.alpha)
         eta = 2 * alpha - (gamma * self.lipschitz) ** 2
         if np.any(eta <= 0):

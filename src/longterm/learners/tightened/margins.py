@@ -25,6 +25,11 @@ class Margin(PerLearner, ABC):
     def at(self, t: Array, x: Array) -> Array:
         """Return γ_t in the library and dtype of x."""
 
+    @property
+    @abstractmethod
+    def largest(self) -> Hyper:
+        """The largest γ_t."""
+
     @abstractmethod
     def bounds(
         self, schedule: Schedule, epsilon: float, c: Constants, rounds: Rounds, axes: tuple[int, ...]
@@ -46,6 +51,10 @@ class ConstantMargin(Margin):
 
     def __post_init__(self) -> None:
         validate.validate_fields(self, validate.positive, "gamma")
+
+    @property
+    def largest(self) -> Hyper:
+        return self.gamma
 
     def at(self, t: Array, x: Array) -> Array:
         return like(self.gamma, x) + 0 * namespace(x).astype(t, x.dtype)
@@ -77,6 +86,10 @@ class DecayingMargin(Margin):
 
     def __post_init__(self) -> None:
         validate.validate_fields(self, validate.positive, "coefficient", "power", "limit")
+
+    @property
+    def largest(self) -> Hyper:
+        return np.minimum(self.coefficient, self.limit)
 
     def at(self, t: Array, x: Array) -> Array:
         decayed = like(self.coefficient, x) * namespace(x).astype(t, x.dtype) ** like(-self.power, x)

@@ -15,7 +15,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from longterm._base.arrays import Array
+import numpy as np
+
+from longterm._base.arrays import ROUNDING, Array
 from longterm._base.validate import Hyper
 from longterm.errors import InputError
 from longterm.learners.interface.feedback import Feedback
@@ -72,6 +74,9 @@ class Tightened(Wrapper[DualState]):
         if self.learner.penalty != 0.5:
             raise NoTheoremError("the margins are those of the paper's penalty λ²/2")
         c, epsilon = problem.constants, self.slater.epsilon
+        if np.any(np.asarray(self.margin.largest) > epsilon * (1 + ROUNDING)):
+            what = f"the margin {float(np.max(self.margin.largest)):g} exceeds the slack ε = {epsilon:g}"
+            raise NoTheoremError(what, "Take a smaller margin, or a longer horizon")
         return self.margin.bounds(self.learner.schedule, epsilon, c, rounds, self.batch_shape)
 
     def update(self, state: DualState, feedback: Feedback) -> DualState:
