@@ -11,6 +11,7 @@ from longterm.learners import (
     DecayingMarginAOGD,
     DriftPlusPenalty,
     HedgedCuts,
+    LatestCut,
     MirrorProx,
     NoViolationAOGD,
     NoViolationMirrorProx,
@@ -163,6 +164,13 @@ def test_a_margin_above_the_slack_has_no_theorem(kind):
     assert made.bound(HALF, 100)
     margin = ConstantMargin(1.1 * made.slater.epsilon)
     assert "exceeds the slack" in replace(made, margin=margin).bound(HALF, 100).reason
+
+
+@pytest.mark.parametrize("changed", [{"decay": 0.1}, {"first_step": 5.0}, {"sigma": 0.5}])
+def test_latest_cut_has_a_theorem_for_steps_of_one_over_sigma_t_only(changed):
+    made = LatestCut.for_problem(CURVED, steps="strongly convex")
+    assert made.bound(CURVED, 100)
+    assert "not the 1/(σt)" in replace(made, **changed).bound(CURVED, 100).reason
 
 
 def test_a_penalty_below_one_promises_nothing_of_the_violation():

@@ -152,6 +152,8 @@ class LatestCut(Learner[PointState]):
                     "no theorem covers steps 1/(σt) against comparators that move", "Use steps='convex'"
                 )
             sigma, log = np.asarray(self.sigma), 1 + np.log(T)
+            if not (np.allclose(sigma * self.first_step, 1, atol=0) and np.all(np.asarray(self.decay) == 1)):
+                raise NoTheoremError("its steps are not the 1/(σt) of the theorem", "Use LatestCut.for_problem")
             regret = G**2 / (2 * sigma) * log
             squared = diameter**2 + 2 * G * diameter / sigma * log + 4 * (G / sigma) ** 2
         else:
