@@ -8,9 +8,10 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 import warnings
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_completed
 from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
@@ -294,6 +295,19 @@ def test_processes_and_jax_give_the_same_as_one_process(tmp_path, workers):
     problem = budgeted_logistic(sample.features, one.problem["budget"])
     trace = run(problem, AOGD.for_problem(problem), ResampledRows(sample.features, sample.labels), 300, seeds=range(2))
     np.testing.assert_allclose(one.curves[0].measures["signed_violation"][-1], trace.signed_violation[-1], rtol=1e-9)
+
+
+def test_an_interrupt_leaves_no_process_behind(monkeypatch):
+    """Loky's thread ended with an error, and left its processes, if futures were cancelled before its shutdown."""
+
+    def interrupted(futures):
+        yield next(iter(as_completed(futures)))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(backends, "as_completed", interrupted)
+    with pytest.raises(KeyboardInterrupt), backends.open_backend(Backend(workers=2)) as do:
+        list(do(time.sleep, [(0.01,)] * 200))
+    assert not [thread for thread in threading.enumerate() if "ExecutorManager" in thread.name]
 
 
 def warn_of_an_assumption():

@@ -103,6 +103,9 @@ class _Pool:
                     del future
                     yield result
                 return
+            except KeyboardInterrupt:
+                self.close(wait=False)  # before the futures are cancelled: loky's thread fails on a cancelled one
+                raise
             except Exception as error:
                 if not _is_lost(error) or self.backend.executor is not None or start == STARTS - 1:
                     raise _of_worker(error) from error
