@@ -214,8 +214,7 @@ class Database:
             raise missing_extra("a PostgreSQL database needs psycopg", "postgres") from None
         try:
             connection = psycopg.connect(self._url, autocommit=True)
-            connection.execute(f"SET synchronous_commit = {'on' if self._durability == 'commit' else 'off'}")
-            connection.execute(f"SET lock_timeout = '{BUSY_SECONDS:.0f}s'")
+            self._set_up_session(connection)
             # Not to_regclass, which may answer from a cache although another process has made the tables since.
             exists = "SELECT 1 FROM pg_class WHERE relname = 'longterm_keys' AND pg_table_is_visible(oid)"
             if connection.execute(exists).fetchone() is None:
@@ -228,6 +227,30 @@ class Database:
         except psycopg.Error as error:
             raise self._error(error) from None
         return connection
+
+    def _set_up_session(self, connection: Any) -> None:
+        """Set durability and the time limit of locks, unless they are so already.
+
+        A pooler such as pgbouncer may give every transaction another session. Then they must be settings of the role,
+        and no statement is prepared.
+        """
+        wanted = {"lock_timeout": f"{BUSY_SECONDS:.0f}s"}
+        wanted["synchronous_commit"] = "on" if self._durability == "commit" else "off"
+        columns = ", ".join(f"current_setting('{name}')" for name in wanted)
+        process, *found = connection.execute(f"SELECT pg_backend_pid(), {columns}").fetchone()
+        others = [
+            f"SET {name} = '{value}'" for (name, value), old in zip(wanted.items(), found, strict=True) if value != old
+        ]
+        if process == connection.info.backend_pid:
+            for statement in others:
+                connection.execute(statement)
+            return
+        connection.prepare_threshold = None
+        if others:
+            connection.close()
+            what = "a pooler stands before it, which may give every transaction another session"
+            commands = "; ".join(f"ALTER ROLE CURRENT_USER {statement}" for statement in others)
+            raise DatabaseError(self.path, "pooled", what, f"Run this, and make the pooler connect again: {commands}")
 
     def _require_version(self, rows: list[Any]) -> None:
         if rows != [(SCHEMA_VERSION,)]:
