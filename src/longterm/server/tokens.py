@@ -11,6 +11,7 @@ import secrets
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from longterm.errors import InputError, LongtermError
@@ -138,6 +139,7 @@ def new_token() -> str:
     return secrets.token_urlsafe(32)
 
 
+@lru_cache(maxsize=256)
 def is_loopback(host: str) -> bool:
     """Return whether a host is this machine only: localhost, 127.0.0.0/8 or ::1."""
     if host == "localhost":

@@ -114,6 +114,7 @@ READ_EXPIRED = (
     f"SELECT {_HOLD} FROM longterm_holds WHERE ledger = ? AND status = 0 AND lease = 0 AND expires <= ? "
     "ORDER BY expires, key LIMIT 1000"
 )
+READ_HOLD_AND_EXPIRED = f"{READ_HOLD} UNION ALL SELECT * FROM ({READ_EXPIRED}) AS expired"
 READ_OPEN_HOLDS = f"SELECT {_HOLD} FROM longterm_holds WHERE ledger = ? AND status = 0 ORDER BY opened, key"
 READ_CLOSED_HOLDS = (
     f"SELECT {_HOLD} FROM longterm_holds WHERE ledger = ? AND status <> 0 AND closed >= ? ORDER BY closed DESC LIMIT ?"

@@ -85,8 +85,7 @@ class LedgerRows:
     ) -> int:
         """Hold an amount for a request that costs at most `largest`. Return the amount of the first call."""
         now = database.now()
-        self.expire(database, now)
-        known = self.find(database, key)
+        known = self._find_after_expiry(database, key, now)
         if known is not None and known.is_forgotten(now - self._remember):
             # The key is forgotten, and the record of the old hold keeps a name that no key can have.
             archived = f"{key:<{LONGEST_KEY + 1}}{known.closed}", self.ledger, key
@@ -347,6 +346,15 @@ class LedgerRows:
             if len(chain) > MAX_DEPTH + 1:
                 raise _corrupted(database, f"account {account!r} belongs to itself")
         return chain
+
+    def _find_after_expiry(self, database: Database, key: str, now: int) -> Hold | None:
+        """Give back the holds whose time is over, and return a hold. It takes one query if there are none."""
+        rows = database.read(sql.READ_HOLD_AND_EXPIRED, self.ledger, key, self.ledger, now)
+        found = [self._checked(database, Hold(*row)) for row in rows]
+        if not any(hold.has_expired(now) for hold in found):
+            return found[0] if found else None
+        self.expire(database, now)
+        return self.find(database, key)
 
     def find(self, database: Database, key: str) -> Hold | None:
         """Return a hold, if there is one with this key."""
