@@ -123,4 +123,4 @@ axis.legend()
 
 # %%
 # Several processes may open the same database, for example workers of gunicorn. They share one learner. Next:
-# :doc:`/guides/live`.
+# :doc:`/guides/late_feedback`.

@@ -30,4 +30,4 @@ fleet.tell(observe(problem, fleet.ask(some), [targets]), some)
 print(fleet)
 
 # %%
-# Next: :doc:`/guides/live`.
+# Next: :doc:`/guides/late_feedback`.

@@ -152,8 +152,9 @@ class _Served:
             known = list(self.service.objects)
             raise UnknownObjectError(f"there is no object {name!r}{did_you_mean(name, known)}. Choose from {known}.")
         if not isinstance(found, call.kinds):
-            remedy = f"/{call.path} is for other objects; see /openapi.json"
-            raise InputError("name", f"{name!r} is a {self.service.kinds[name]}", remedy)
+            paths = ", ".join(f"/{one.path}" for one in CALLS if isinstance(found, one.kinds))
+            what = f"{name!r} is a {self.service.kinds[name]}, and /{call.path} is for other objects"
+            raise InputError("name", what, f"Call one of {paths}")
         return found
 
     def count(self, exchange: Exchange) -> None:

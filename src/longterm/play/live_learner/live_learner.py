@@ -5,7 +5,7 @@ is the k-th update of the learner, with the steps of its own counter k and the f
 
     (state after k tells) = update( state after k − 1 tells, feedback of round s at x_s )
 
-`longterm.theory.lemma_5_delayed` bounds what the delay costs; see `docs/guides/live.md`.
+`longterm.theory.lemma_5_delayed` bounds what the delay costs; see `docs/guides/late_feedback.md`.
 
 Every public call is atomic, in one order for all threads and processes: that of `storage.replica`. Functions given to
 `tell` run in the caller's thread, outside of any lock or transaction.
