@@ -1,5 +1,6 @@
 """LiteLLM's router with the budget strategy, offline, on its own mock responses."""
 
+import asyncio
 import os
 import time
 
@@ -196,3 +197,20 @@ def test_a_stream_is_settled_when_it_was_read(strategy):
     settled(strategy, 1)
     strategy.reward(answer, 1.0)
     assert not strategy.chooser.pending
+
+
+def test_a_request_that_is_under_way_when_it_is_installed_is_settled(strategy):
+    """LiteLLM prepares its lists of callbacks when a request begins; the proxy's first requests began before."""
+    strategy.unregister()
+
+    async def ask():
+        message = [{"role": "user", "content": "Hello"}]
+        call = strategy.router.acompletion(model="any", messages=message, mock_response="Hello.", mock_delay=0.5)
+        task = asyncio.create_task(call)
+        await asyncio.sleep(0.2)
+        assert strategy.chooser.pending
+        strategy.register()
+        await task
+        await asyncio.to_thread(settled, strategy, 1)
+
+    asyncio.run(ask())
