@@ -120,6 +120,24 @@ class Positioned(NamedTuple):
         self.positions[self.position.partition] = self.position.number
 
 
+class _Redefinition(NamedTuple):
+    """A change of arguments, and of the state, of an object without a database."""
+
+    adopt: Callable[[dict[str, Any]], None]
+    definition: dict[str, Any]
+    change: Change | None
+
+    def statements(self, copy: Any, name: str, now: float) -> tuple[Sequence[Statement], int]:
+        """Return nothing: it is never written."""
+        return (), 0
+
+    def apply(self, copy: Any) -> None:
+        """Use the new values."""
+        self.adopt(self.definition)
+        if self.change is not None:
+            self.change.apply(copy)
+
+
 C = TypeVar("C", bound=Copy)
 R = TypeVar("R", bound=Change)
 
@@ -150,8 +168,10 @@ class Replica(Generic[C]):
         self._definition = specification(definition)
         self.changeable: Collection[str] = ()
         """The places of arguments that may be changed in the database."""
-        self.adopt: Callable[[dict[str, Any]], dict[str, Any]] = lambda values: {}
-        """Use new values of such arguments. It returns the arguments of the constructor after the change."""
+        self.adopt: Callable[[dict[str, Any]], None] = lambda stored: None
+        """Use the values that a stored definition has for these arguments. Idempotent."""
+        self._is_adopting = False
+        """True after `adopt` was interrupted: the copy may have values that are not those of its definition."""
         self.follows = False
         """True once the object is open: what other processes change is adopted."""
         self._may_fork = may_fork
@@ -438,8 +458,9 @@ class Replica(Generic[C]):
             raise DatabaseError(database.path, "foreign", f"{self.name!r} is a {kind!r:.40}", remedy)
         try:
             found = json.loads(stored)
-            if self.follows:
-                self._adopt(changed_values(found, self._definition, self.changeable) or {})
+            changed = self.follows and changed_values(found, self._definition, self.changeable)
+            if self._is_adopting or changed:
+                self._adopt(found)
             differs = difference(found, self._definition, "")
             if differs is None:
                 if type(version) is not int or type(asked) is not int or not isinstance(state, bytes):
@@ -453,21 +474,20 @@ class Replica(Generic[C]):
             what = f"{self.name!r} was created with other arguments: {differs}"
             raise DatabaseError(database.path, "another definition", what, remedy)
 
-    def _adopt(self, values: dict[str, Any]) -> None:
-        """Take over arguments that another process has changed."""
-        if values:
-            self._definition = specification(self.adopt(values))
+    def _adopt(self, stored: dict[str, Any]) -> None:
+        """Take over a definition with other values of arguments that may be changed."""
+        self._is_adopting = True
+        self.adopt(stored)
+        self._definition, self._is_adopting = stored, False
 
-    def redefine(self, plan: Callable[[], dict[str, Any]], adapt: Callable[[], Change] | None = None) -> None:
+    def redefine(self, plan: Callable[[], tuple[dict[str, Any], Change | None]]) -> None:
         """Change arguments of the object, here and in all processes that use it.
 
         Parameters
         ----------
         plan : callable
-            Returns new values by their places, all of them in `changeable`. It raises an InputError if the present
-            state forbids them.
-        adapt : callable, optional
-            Returns the change of the state that follows, once they are adopted.
+            Returns the arguments of the constructor, which differ in `changeable` only, and the change of the state
+            that follows, if there is one. It raises an InputError if the present state forbids them.
         """
         with self.guard.wait():
             self.guard.owner = threading.get_ident()
@@ -477,17 +497,17 @@ class Replica(Generic[C]):
                     self._make(self._expiry)
                 database = self.database
                 if database is None:
-                    self._adopt(plan())
-                    if adapt is not None:
-                        self._unfinished = adapt()
-                        self._repair()
+                    arguments, change = plan()
+                    self._unfinished = _Redefinition(self._adopt, specification(arguments), change)
+                    self._repair()
                     return
                 self._is_stale = True
                 with database.locked(self.name):
                     self._read_object(database)
-                    self._adopt(plan())
-                    if adapt is not None:
-                        database.write_locked(*adapt().statements(self.copy, self.name, database.seconds()))
+                    arguments, change = plan()
+                    self._adopt(specification(arguments))
+                    if change is not None:
+                        database.write_locked(*change.statements(self.copy, self.name, database.seconds()))
                     given = json.dumps(self._definition), self.now(), self.name
                     database.write_locked([(sql.REDEFINE_OBJECT, given)], 1)
             finally:

@@ -1,5 +1,7 @@
 """Limits that change while a chooser is used: in memory, in a database with several copies, and after a restart."""
 
+import linecache
+import sys
 import threading
 from contextlib import closing
 
@@ -241,3 +243,49 @@ def test_a_router_changes_its_least_quality():
         router.change(per_request=1.0)
     with pytest.raises(InputError):
         router.change(least_quality=1.5)
+
+
+class StopError(Exception):
+    """What a signal handler raises."""
+
+
+@pytest.mark.filterwarnings("ignore:Exception ignored in:pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("stored", [True, False], ids=["database", "memory"])
+def test_a_change_that_is_interrupted_has_happened_or_not(tmp_path, stored):
+    """Raise at one line after the other. The ceiling of the past stays whatever happens."""
+    made = PrimalDual(ThompsonSampling(3, 1), EntropicDual(0.5, step=0.1), Ceiling(0.5, 1.0))
+    left, folders = [0], ("longterm/storage/", "longterm/money/choosing/choose")
+
+    def trace(frame, event, argument):
+        file = frame.f_code.co_filename
+        if not any(folder in file for folder in folders) or file.endswith("specification.py"):
+            return None
+        if event == "line" and not linecache.getline(file, frame.f_lineno).lstrip().startswith(("with ", "try:")):
+            left[0] -= 1
+            if left[0] == 0:
+                raise StopError
+        return trace
+
+    chooser = Chooser.open(tmp_path / "a.db", made, durability="relaxed") if stored else Chooser(made)
+    step(chooser, 10)
+    allowed, rate, line, stopped = 5.0, 0.5, 0, {True: 0, False: 0}
+    while left[0] <= 0:
+        line += 3
+        wanted, left[0] = 1.5 - rate, line
+        sys.settrace(trace)
+        try:
+            chooser.change({"money": {"per_request": wanted}})
+        except StopError:
+            pass
+        finally:
+            sys.settrace(None)
+        assert chooser.metrics()["limit"]["money"] == pytest.approx(allowed)
+        now = chooser.rule.budgets[0].per_request
+        assert now in (rate, wanted)
+        stopped[now == wanted] += left[0] <= 0
+        rate, allowed = now, allowed + now
+        step(chooser)
+        assert chooser.metrics()["limit"]["money"] == pytest.approx(allowed)
+    chooser.close()
+    assert min(stopped.values()) > 0
+    assert sum(stopped.values()) > 20

@@ -46,7 +46,6 @@ from longterm.storage.database import Durability
 from longterm.storage.positions import require_position
 from longterm.storage.replica import LONGEST_NAME, Metrics, Replica, Stored
 from longterm.storage.rounds import NOTHING, NoChange, Window
-from longterm.storage.specification import changed_values, specification
 from longterm.storage.tokens import Token, is_storable, require_key
 
 
@@ -122,7 +121,7 @@ class Chooser(Stored[ChooserCopy]):
             _require_one_cap(rule)
         copy = ChooserCopy(rule, seed, Window.of(max_in_flight, expire_after, max_age, remember), calibrated)
         self._spending = account
-        self._replica = Replica(copy, self._definition(copy, holds), may_fork=False, clock=clock)
+        self._replica = Replica(copy, self._definition(rule, holds), may_fork=False, clock=clock)
         self._replica.expire = self._expiring
         count = len(copy.rule.budget_set.budgets)
         limits = [f"rule.budgets[{index}].{name}" for index in range(count) for name in LIMITS]
@@ -492,36 +491,31 @@ class Chooser(Stored[ChooserCopy]):
         >>> chooser.metrics()["limit"]
         {'money': 3.0}
         """
-        copy, before = self._replica.copy, self.rule
 
-        def plan() -> dict[str, Any]:
-            nonlocal before
-            before = copy.rule
-            new = {"rule": before.with_limits(budgets, horizon, least_reward)}
-            old = {"rule": before}
-            return changed_values(specification(new), specification(old), self._replica.changeable) or {}
+        def plan() -> tuple[dict[str, Any], Change]:
+            copy = self._replica.copy
+            new = copy.rule.with_limits(budgets, horizon, least_reward)
+            return self._definition(new, "worst" if copy.holds is None else copy.holds), copy.adapted(new)
 
-        self._replica.redefine(plan, lambda: copy.adapted(before))
+        self._replica.redefine(plan)
         self._warned_of_horizon = False
 
-    def _adopt(self, values: dict[str, Any]) -> dict[str, Any]:
-        """Use limits that were changed here or by another process, and return the arguments of the constructor."""
-        copy = self._replica.copy
+    def _adopt(self, stored: dict[str, Any]) -> None:
+        """Use the limits of a definition, which were changed here or by another process."""
+        copy, given = self._replica.copy, stored["rule"]
         rule: Any = copy.rule
-        budgets: list[Any] = []
-        for index, budget in enumerate(rule.budgets):
-            places = {name: f"rule.budgets[{index}].{name}" for name in LIMITS}
-            budgets.append(replace(budget, **{name: values[at] for name, at in places.items() if at in values}))
-        changes = {name: values[f"rule.{name}"] for name in ("horizon", "unit") if f"rule.{name}" in values}
-        if "rule.dual.least_reward" in values:
-            changes["dual"] = replace(rule.dual, least_reward=values["rule.dual.least_reward"])
-        copy.use(replace(rule, budgets=budgets, **changes))
-        return self._definition(copy, "worst" if copy.holds is None else copy.holds)
+        budgets = [
+            replace(budget, **{name: new[name] for name in LIMITS if name in new})
+            for budget, new in zip(rule.budgets, given["budgets"], strict=True)
+        ]
+        dual = rule.dual
+        if getattr(dual, "least_reward", None) is not None:
+            dual = replace(dual, least_reward=given["dual"]["least_reward"])
+        copy.use(replace(rule, dual=dual, budgets=budgets, horizon=given["horizon"], unit=given["unit"]))
 
     @staticmethod
-    def _definition(copy: ChooserCopy, holds: Literal["worst"] | ExcessHold) -> dict[str, Any]:
+    def _definition(rule: PrimalDual, holds: Literal["worst"] | ExcessHold) -> dict[str, Any]:
         """Return the arguments of the constructor. The number of actions is not one of them if it can change."""
-        rule = copy.rule
         is_open = rule.is_extendable and getattr(rule.primal, "prior", None) is None
         return {"rule": rule.with_actions(1) if is_open else rule, "holds": holds}
 

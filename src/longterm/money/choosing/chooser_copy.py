@@ -257,14 +257,14 @@ class ChooserCopy(RoundsCopy[ChooserState, OpenChoice]):
         names = self.state.names if names is None else names
         return self._without_round(self.state._replace(rule=rule, counts=counts, names=names))
 
-    def adapted(self, before: PrimalDual) -> Change:
-        """Return the change of a state whose rule had other limits until now. The beliefs are written at once.
+    def adapted(self, new: PrimalDual) -> Change:
+        """Return the change of the state that a rule with other limits needs. The beliefs are written at once.
 
         Lessons that were stored before would be learned differently under the new rule.
         """
         counts = self.state.counts
         counts = counts._replace(lessons=counts.lessons + 1, base=counts.lessons + 1)
-        rule = self.rule.adapted(self.state.rule, before)
+        rule = new.adapted(self.state.rule, self.rule)
         return self._without_round(self.state._replace(rule=rule, counts=counts))
 
     def use(self, rule: PrimalDual) -> None:

@@ -529,32 +529,31 @@ class LivePacer(Stored[PacerCopy]):
         InputError
             If a value cannot be used, or the budget is below the open bids.
         """
-        given = {"pacer.budget": budget, "pacer.horizon": horizon, "period": period, "timezone": timezone}
-        changes: dict[str, Any] = {place: value for place, value in given.items() if value is not None}
-        if period is not None:
-            changes["period"] = require_period(period or None)
+        given = {"budget": budget, "horizon": horizon}
+        changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        renewed = require_period(period or None)
         if timezone is not None:
             require_zone(timezone)
 
-        def plan() -> dict[str, Any]:
-            held = self._replica.copy.held
+        def plan() -> tuple[dict[str, Any], None]:
+            copy, held = self._replica.copy, self._replica.copy.held
+            rule: Any = copy.pacer  # every pacer is a dataclass
             if budget is not None and not budget >= held:
                 raise InputError(
                     "budget", f"{budget} is lower than what open bids hold, {held}", "Settle or skip them first"
                 )
-            return changes
+            definition = self._definition(copy) | {"pacer": replace(rule, **changes)}
+            if period is not None:
+                definition["period"] = renewed
+            return definition if timezone is None else definition | {"timezone": timezone}, None
 
         self._replica.redefine(plan)
 
-    def _adopt(self, values: dict[str, Any]) -> dict[str, Any]:
-        rule: Any = self.pacer  # every pacer is a dataclass
+    def _adopt(self, stored: dict[str, Any]) -> None:
         copy = self._replica.copy
-        changed = {name: values[f"pacer.{name}"] for name in CHANGEABLE if f"pacer.{name}" in values}
-        self.pacer = copy.pacer = replace(rule, **changed)
-        period, timezone = values.get("period", copy.period), values.get("timezone", copy.timezone)
-        if (period, timezone) != (copy.period, copy.timezone):
-            copy.use_period(period, timezone)
-        return self._definition(copy)
+        rule: Any = copy.pacer
+        self.pacer = copy.pacer = replace(rule, **{name: stored["pacer"][name] for name in CHANGEABLE})
+        copy.use_period(stored["period"], stored["timezone"])
 
     @staticmethod
     def _definition(copy: PacerCopy) -> dict[str, Any]:
