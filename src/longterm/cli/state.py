@@ -40,10 +40,10 @@ class StateCommand:
       show DB                           objects, accounts, open holds and leases with their age
       set DB money/search limit=50      change limit, reserve, period, timezone or rate of an account
       set DB campaign budget=900        change budget, horizon, period or timezone of a pacer
-      set DB helpdesk limit=6000        limit, horizon, per_request, credit or bank of a chooser or router
+      set DB helpdesk limit=6000        limit, horizon, per_request, credit, bank: choosers, routers
       reset DB money/search [SPENT]     set the money that counts as spent in the present period
       reset DB campaign [SPENT]         the same for a pacer
-      release DB [LEDGER] KEY           close a hold, or a lease whose process died; --force before its end
+      release DB [LEDGER] KEY           close a hold, or the lease of a dead process
       correct DB [LEDGER] KEY ACTUAL    replace the cost of a settled hold
       release DB campaign TOKEN         give up an open round of a pacer, a chooser or a router
       correct DB campaign TOKEN ACTUAL  replace what a closed one has cost
