@@ -7,7 +7,7 @@ import pytest
 from longterm import InputError
 from longterm.errors import DatabaseError
 from longterm.money import DualMirrorDescent, Ledger, LivePacer
-from longterm.money.limits import change_limits
+from longterm.money.limit_changes import change_limits
 from longterm.server import Client, ServerError
 from longterm.server.settings import open_service
 from longterm.server.tokens import hash_of, new_token

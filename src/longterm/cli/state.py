@@ -21,7 +21,7 @@ from longterm.cli.output import terminal_width
 from longterm.errors import InputError
 from longterm.money import Chooser, Ledger, LivePacer
 from longterm.money.ledger.accounts import LedgerEntry, OpenHold
-from longterm.money.limits import change_limits, limits_of
+from longterm.money.limit_changes import change_limits, limits_of
 from longterm.storage import backup, restore
 from longterm.storage.contents import StoredObject, describe, read_definition, rename
 from longterm.storage.specification import rebuilt

@@ -18,7 +18,7 @@ from longterm.calibration import LiveIntervals
 from longterm.errors import InputError, LongtermError
 from longterm.learners import Feedback
 from longterm.money import Ledger, LivePacer
-from longterm.money.limits import change_limits, limits_of
+from longterm.money.limit_changes import change_limits, limits_of
 from longterm.play import LiveLearner
 from longterm.server import requests as bodies
 from longterm.server.service import ServedChooser, ServedRouter

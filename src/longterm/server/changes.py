@@ -13,7 +13,7 @@ from typing import Any
 
 from longterm.errors import DatabaseError, InputError
 from longterm.money import Ledger
-from longterm.money.limits import Limited, change_limits, limits_of
+from longterm.money.limit_changes import Limited, change_limits, limits_of
 from longterm.storage import schema as sql
 from longterm.storage.contents import describe
 from longterm.storage.database import Database

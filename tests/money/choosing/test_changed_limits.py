@@ -23,7 +23,7 @@ from longterm.money import (
     Router,
     ThompsonSampling,
 )
-from longterm.money.limits import change_limits, limits_of
+from longterm.money.limit_changes import change_limits, limits_of
 from longterm.storage.database import ConflictError, Database
 from longterm.storage.packing import state_arrays
 

@@ -182,7 +182,7 @@ class Result:
         -------
         matplotlib.figure.Figure
         """
-        from longterm.lab.experiments.figure import draw_result
+        from longterm.lab.experiments.result_figure import draw_result
 
         return draw_result(self, measures, band, size, axes)
 

@@ -26,7 +26,7 @@ def limits_of(found: Limited) -> dict[str, Any]:
     Examples
     --------
     >>> from longterm.money import Router
-    >>> from longterm.money.limits import change_limits, limits_of
+    >>> from longterm.money.limit_changes import change_limits, limits_of
     >>> chooser = Router.for_models({"small": 1e-4, "large": 1e-2}, per_request=2e-3).chooser
     >>> change_limits(chooser, {"per_request": 1e-3})
     >>> limits_of(chooser)
