@@ -37,8 +37,6 @@ PRIOR_ROWS, PRIOR_ROWS_CENTRED = 8.0, 0.25
 """Rows in which a feature must be seen before its own size counts as much as the typical size."""
 OTHER_UNITS = 10.0
 """If the logarithms of squares have a larger variance, columns are taken to have different units."""
-COLUMNS_PER_ROW = 4096
-"""No update happens before its pass over the columns costs less than this many columns per row."""
 CHUNK = 2**17
 """Numbers that are read at once."""
 LAST = 2**17
@@ -96,7 +94,8 @@ class FeatureScale:
         self.steepness = np.zeros(dimension + 1)
         """The sum of the squared slopes of rows in which each feature was not 0; the last number is that of all
         rows."""
-        self._measured: FloatArray | None = None
+        self._largest: float | None = None
+        """A bound on the factors, computed when it is asked for."""
 
     @property
     def rows_until_update(self) -> int:
@@ -108,7 +107,7 @@ class FeatureScale:
     def is_due(self) -> bool:
         """True if an update is due before the next row."""
         rows = int(self.counts[0])
-        return 0 < rows <= LAST and rows & (rows - 1) == 0 and rows * COLUMNS_PER_ROW >= len(self.factors)
+        return 0 < rows <= LAST and rows & (rows - 1) == 0
 
     def stays_for(self, count: int) -> bool:
         """Return True if the factors stay while so many rows are learned."""
@@ -116,11 +115,11 @@ class FeatureScale:
 
     def length_bound(self, length: float) -> float:
         """Return a bound on the length of a scaled row, from that of the row. It holds until the next update."""
-        if self._measured is not self.factors:
+        if self._largest is None:
             typical, prior, usual = self.expected.tolist()
             first = usual * math.exp(0.5 * (math.log(LARGEST) + typical) / (1 + prior))  # the largest of a new column
-            self._measured, self._largest = self.factors, max(float(self.factors.max()), first)
-            farthest = float(np.abs(self.means).max()) + math.exp(0.5 * typical)
+            self._largest = max(float(self.factors.max()), first)
+            farthest = (float(np.abs(self.means).max()) if self.centred else 0.0) + math.exp(0.5 * typical)
             self._offset = farthest * math.sqrt(len(self.means))
         return float((length + self._offset) * self._largest)
 
@@ -130,16 +129,9 @@ class FeatureScale:
             first = rows[0][rows[2][0] : rows[2][1]] if isinstance(rows, tuple) else np.asarray(rows[0])
             length = math.sqrt(float(np.sum(np.square(first, dtype=np.float64))))
             if 1 / LARGEST < length < LARGEST:
-                self.factors = np.full(len(self.factors), FIRST_LENGTH / length)
+                self.factors, self._largest = np.full(len(self.factors), FIRST_LENGTH / length), None
                 self.units = np.full(2, math.sqrt(np.count_nonzero(first)))
                 self.expected = np.array([2 * math.log(length / self.units[0]), LARGEST, self.factors[0]])
-
-    def knows(self, rows: Any) -> bool:
-        """Return True if no column that is not 0 in these rows would be met for the first time."""
-        if self.counts[0] >= LAST:
-            return True
-        unseen = self.seen == 0 if not isinstance(rows, tuple) else self.seen[rows[1]] == 0
-        return not unseen.any()
 
     @property
     def _meets(self) -> bool:
@@ -176,7 +168,7 @@ class FeatureScale:
         """Reduce factors until this row, not scaled yet, is within LONGEST_ROW. Return new factors over old ones."""
         sizes = np.abs((row - self.means) * self.factors) * (math.sqrt(len(row)) / (0.99 * LONGEST_ROW))
         change = 1 / np.maximum(sizes, 1.0)
-        self.factors = self.factors * change
+        self.factors, self._largest = self.factors * change, None
         return change
 
     def apply(self, rows: NDArray[Any]) -> NDArray[Any]:
@@ -192,8 +184,10 @@ class FeatureScale:
             dense_moments()(given, slopes, roots, self.squares, self.seen, self.sums, self.steepness)
         self.counts[0] += len(rows)
 
-    def update(self, power: float = POWER) -> Rescaling:
+    def update(self, power: float = POWER, *, last: bool = False) -> Rescaling:
         """Compute new factors and means from the columns seen so far.
+
+        The time depends on their number, not on the dimension, but for the `last` update.
 
         Sizes are those of a feature's own rows and of a few rows with the typical logarithm: fewer where the sizes of
         the features differ more.
@@ -217,14 +211,13 @@ class FeatureScale:
         logarithms += (trust * few / (weights + trust * few)) * (typical - logarithms)
         sizes = np.exp(logarithms)
         usual, new = sizes * shares, np.exp(-0.5 * logarithms - power * np.log(shares))
-        shift, around, off = np.zeros(len(seen)), usual, np.zeros(len(self.seen))
+        shift, around, off = np.zeros(len(seen)), usual, np.zeros(len(seen))
         if self.centred:
             sizes = np.where(mostly, np.maximum(sizes, squares), sizes)
             off = np.where(seen > OFTEN * rows, means, 0.0)
             usual = np.maximum(usual - np.where(mostly, 0.0, off * off), LEAST_VARIANCE * usual)
             new *= self._relative_steepness() ** -POWER
         if rows >= ENOUGH:
-            self.bounds = self.bounds.copy()
             self.bounds[columns] = OUTLIER * sizes
         if self.centred:  # `around` is the mean of (u_j − μ_j)², μ_j the old one
             moved = off - self.means
@@ -238,8 +231,13 @@ class FeatureScale:
         unit = math.sqrt(length)
         new /= unit
         self.expected = np.array([typical, trust * PRIOR_ROWS, usual_factor / unit])
-        self.factors, self.means = np.full(len(self.seen), usual_factor / unit), off
-        self.factors[columns] = new
+        self._largest = None
+        if self.centred:
+            self.factors, self.means = new, off
+        else:
+            self.factors[columns] = new
+            if rows >= LAST or last:  # columns that come later have no factor of their own
+                self.factors[self.seen == 0] = self.expected[2]
         self.units = np.array([unit, max(unit, self.units[1])])
         return Rescaling(columns, shift, new / old, 1 / before)
 
@@ -265,7 +263,7 @@ class FeatureScale:
             else:
                 made.observe(to_dense(rows, dimension), np.zeros(stop - start))
             start = stop
-        made.update()
+        made.update(last=True)
         made.counts[0] += LAST
         return made
 

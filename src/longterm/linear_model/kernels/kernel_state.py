@@ -265,7 +265,10 @@ class KernelState:
         left = np.maximum(np.abs(z) - self.threshold, 0.0)
         s["norm_1"], s["norm_2"] = left.sum(), (left * left).sum()
         s["norm_1_low"] = s["norm_2_low"] = 0.0
-        self.rebuild_heap()
+        if self.threshold > 0.0:
+            self.rebuild_heap()
+        elif self.is_sparse:
+            s["active"] = np.count_nonzero(left)
         if squares > 0.0:
             pull = self.number(self.weight_in_force) * self.parameter("l2")
             factor = place.py_func(mixture, WEIGHT_SCALES, squares, pull, self.number("norm_2"))
