@@ -74,7 +74,7 @@ def test_new_factors_leave_the_sum_of_gradients_and_meet_the_checks_of_a_file():
         learner.learn(X, y)
         scale, z = learner._scale, learner._state.z
         before = z / scale.factors + scale.means * scale.slopes
-        learner._update(scale, X[:1])
+        learner._update_if_due(scale)
         after = z / scale.factors + scale.means * scale.slopes
         np.testing.assert_allclose(after, PAST_WEIGHT * before, rtol=1e-10)
         if not kind:

@@ -94,34 +94,37 @@ class FeatureScale:
         self.steepness = np.zeros(dimension + 1)
         """The sum of the squared slopes of rows in which each feature was not 0; the last number is that of all
         rows."""
+        self._met: list[NDArray[np.int64]] | None = None
+        """The columns that were seen in sparse rows, in parts, from the first sparse row on."""
         self._largest: float | None = None
-        """A bound on the factors, computed when it is asked for."""
+        """The largest factor of a column that was seen. None: to be computed."""
+        self._bounds: tuple[float, float] | None = None
 
     @property
     def rows_until_update(self) -> int:
-        """Number of rows that may be learned before the next update is due."""
+        """Number of rows after which the next update is due."""
         rows = int(self.counts[0])
         return (1 << rows.bit_length()) - rows if rows < LAST else 2**62
 
     @property
     def is_due(self) -> bool:
-        """True if an update is due before the next row."""
+        """True if an update is due, now that this many rows were learned."""
         rows = int(self.counts[0])
         return 0 < rows <= LAST and rows & (rows - 1) == 0
 
     def stays_for(self, count: int) -> bool:
         """Return True if the factors stay while so many rows are learned."""
-        return self.counts[0] > 0 and not self.is_due and count <= self.rows_until_update
+        return self.counts[0] > 0 and count <= self.rows_until_update
 
     def length_bound(self, length: float) -> float:
         """Return a bound on the length of a scaled row, from that of the row. It holds until the next update."""
-        if self._largest is None:
+        if self._bounds is None:
             typical, prior, usual = self.expected.tolist()
             first = usual * math.exp(0.5 * (math.log(LARGEST) + typical) / (1 + prior))  # the largest of a new column
-            self._largest = max(float(self.factors.max()), first)
+            known = float(self.factors.max()) if self._largest is None else self._largest
             farthest = (float(np.abs(self.means).max()) if self.centred else 0.0) + math.exp(0.5 * typical)
-            self._offset = farthest * math.sqrt(len(self.means))
-        return float((length + self._offset) * self._largest)
+            self._bounds = farthest * math.sqrt(len(self.means)), max(known, first)
+        return float((length + self._bounds[0]) * self._bounds[1])
 
     def begin(self, rows: Any) -> None:
         """Set the first factors, with which the first row has the length FIRST_LENGTH."""
@@ -129,9 +132,12 @@ class FeatureScale:
             first = rows[0][rows[2][0] : rows[2][1]] if isinstance(rows, tuple) else np.asarray(rows[0])
             length = math.sqrt(float(np.sum(np.square(first, dtype=np.float64))))
             if 1 / LARGEST < length < LARGEST:
-                self.factors, self._largest = np.full(len(self.factors), FIRST_LENGTH / length), None
+                self._set_factors(np.full(len(self.factors), FIRST_LENGTH / length), FIRST_LENGTH / length)
                 self.units = np.full(2, math.sqrt(np.count_nonzero(first)))
                 self.expected = np.array([2 * math.log(length / self.units[0]), LARGEST, self.factors[0]])
+
+    def _set_factors(self, factors: FloatArray, largest: float | None = None) -> None:
+        self.factors, self._largest, self._bounds = factors, largest, None
 
     @property
     def _meets(self) -> bool:
@@ -154,13 +160,16 @@ class FeatureScale:
     def scale_sparse(self, rows: Any) -> Any:
         """Return CSR rows scaled, after adding them to the sums. A column gets its factor where it first is not 0."""
         data, columns, indptr = rows
+        if self._met is None:
+            self._met = [np.flatnonzero(self.seen)]
         if self.counts[0] >= LAST:
             scaled = data * self.factors[columns]
         else:
-            scaled, sums = np.empty(len(data)), (self.squares, self.seen)
+            scaled, sums, met = np.empty(len(data)), (self.squares, self.seen), np.empty(len(data), dtype=np.int64)
             typical, prior, usual = self.expected.tolist()
             given = data.astype(np.float64, copy=False), columns.astype(np.int64, copy=False)
-            scale_entries()(*given, self._meets, typical, prior, usual, self.factors, self.bounds, *sums, scaled)
+            made = self.factors, self.bounds, *sums, scaled, met
+            self._met.append(met[: scale_entries()(*given, self._meets, typical, prior, usual, *made)].copy())
         self.counts[0] += len(indptr) - 1
         return scaled, columns, indptr
 
@@ -168,7 +177,7 @@ class FeatureScale:
         """Reduce factors until this row, not scaled yet, is within LONGEST_ROW. Return new factors over old ones."""
         sizes = np.abs((row - self.means) * self.factors) * (math.sqrt(len(row)) / (0.99 * LONGEST_ROW))
         change = 1 / np.maximum(sizes, 1.0)
-        self.factors, self._largest = self.factors * change, None
+        self._set_factors(self.factors * change)
         return change
 
     def apply(self, rows: NDArray[Any]) -> NDArray[Any]:
@@ -193,7 +202,7 @@ class FeatureScale:
         the features differ more.
         """
         rows = max(float(self.counts[0]), 1.0)
-        columns = slice(None) if self.centred else np.flatnonzero(self.seen)
+        columns = self._seen_columns()
         seen, old = self.seen[columns], self.factors[columns]
         shares = (seen + 1.0) / (rows + 1)
         weights: FloatArray = seen
@@ -231,15 +240,25 @@ class FeatureScale:
         unit = math.sqrt(length)
         new /= unit
         self.expected = np.array([typical, trust * PRIOR_ROWS, usual_factor / unit])
-        self._largest = None
         if self.centred:
-            self.factors, self.means = new, off
+            self.means = off
+            self._set_factors(new)
         else:
             self.factors[columns] = new
             if rows >= LAST or last:  # columns that come later have no factor of their own
                 self.factors[self.seen == 0] = self.expected[2]
+            self._set_factors(self.factors, float(new.max(initial=self.expected[2])))
         self.units = np.array([unit, max(unit, self.units[1])])
         return Rescaling(columns, shift, new / old, 1 / before)
+
+    def _seen_columns(self) -> Any:
+        """Return all columns, or those that were seen: in sparse rows without a pass over all."""
+        if self.centred:
+            return slice(None)
+        if self._met is None:
+            return np.flatnonzero(self.seen)
+        self._met = [np.sort(np.concatenate(self._met))]
+        return self._met[0]
 
     def _relative_steepness(self) -> FloatArray:
         """Return h_j of every column."""
@@ -254,14 +273,14 @@ class FeatureScale:
         """Return the factors and means of these rows, which then stay."""
         made, start, sparse = cls(dimension, centred), 0, block.is_sparse and not centred
         while start < block.count:
-            if made.is_due:
-                made.update()  # for the bounds
             stop = min(block.count, start + min(made.rows_until_update, max(CHUNK // dimension, 1)))
             rows = block.part(start, stop)
             if sparse:
                 made.scale_sparse(rows)
             else:
                 made.observe(to_dense(rows, dimension), np.zeros(stop - start))
+            if made.is_due:
+                made.update()  # for the bounds
             start = stop
         made.update(last=True)
         made.counts[0] += LAST

@@ -164,13 +164,16 @@ class BlockLearner(LearnerMemory):
 
         `largest` bounds the length of a row, the size of a label and the weight.
         """
-        self._update(scale, rows)
+        if scale.counts[0] == 0:
+            scale.begin(rows)
+            self._use(self._settings)
         length, label, weight = largest
         fits = in_range(scale.length_bound(length), label, weight, self._radius, LONGEST_SCALED)
         if self._state.is_sparse:
             rows = scale.scale_sparse(rows)
             self._require_scaled(fits or rows, labels, weights)
             self._state.learn(rows, labels, weights, margins)
+            self._update_if_due(scale)
             return
         scale.meet(rows)
         self._require_scaled(fits or scale.apply(rows), labels, weights)
@@ -191,17 +194,15 @@ class BlockLearner(LearnerMemory):
         what = "has a row whose numbers overflow when they are scaled like the rows before it"
         raise InputError("X", what, TOO_LARGE, round=self.rounds + 1)
 
-    def _update(self, scale: FeatureScale, rows: Any) -> None:
-        """Set the first factors, or new ones if an update is due."""
-        first = scale.counts[0] == 0
-        scale.begin(rows)
-        change = scale.update(POWER if self._classifies else TARGET_POWER) if scale.is_due else None
-        if change is not None or first:
-            self._use(self._settings)
-        if change is not None:
-            more = PAST_WEIGHT if self._classifies else 1.0
-            self._state.rescale(change.columns, change.shift, change.change, change.lengths, more)
-            scale.slopes = scale.slopes * more
+    def _update_if_due(self, scale: FeatureScale) -> None:
+        """Compute new factors of the features if it is time, and continue as if they had been used from the start."""
+        if not scale.is_due:
+            return
+        change = scale.update(POWER if self._classifies else TARGET_POWER)
+        self._use(self._settings)
+        more = PAST_WEIGHT if self._classifies else 1.0
+        self._state.rescale(change.columns, change.shift, change.change, change.lengths, more)
+        scale.slopes = scale.slopes * more
 
     def _observe_for_scale(self, rows: Any, labels: FloatArray, weights: FloatArray, margins: FloatArray) -> None:
         """Add learned rows to the sums from which factors are computed."""
@@ -212,6 +213,7 @@ class BlockLearner(LearnerMemory):
             slopes = values_and_slopes(s.code, s.loss_parameter or 0.0, margins, labels)[1] * weights
             self._scale.slopes[0] = np.cumsum(np.append(self._scale.slopes, slopes))[-1]
         self._scale.observe(rows, slopes if self._classifies else np.zeros(len(labels)))
+        self._update_if_due(self._scale)
 
     @property
     def _may_centre(self) -> bool:

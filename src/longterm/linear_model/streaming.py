@@ -212,7 +212,9 @@ class BudgetLinearLearner(BlockLearner):
         if not in_range(length, distance, float(weight[0]), self._radius + 4 * distance, LONGEST_SCALED):
             return False
         if self._state.is_sparse:
-            return self._state.learn(scale.scale_sparse(rows), label, weight, margin) == 1
+            self._state.learn(scale.scale_sparse(rows), label, weight, margin)
+            self._update_if_due(scale)
+            return True
         scale.meet(rows)
         if self._state.learn(rows, label, weight, margin, (scale.means, scale.factors)) != 1:
             return False

@@ -47,24 +47,30 @@ def dense_moments() -> Any:
 def scale_entries() -> Any:
     """Return the kernel that adds the entries of CSR rows to sums over columns, and scales them.
 
-    It takes (data, columns, meets, typical, prior, usual, factors, bounds, squares, counts, scaled). With `meets` a
-    column that is not 0 for the first time gets the factor usual · exp(−½(ln u² − typical)/(1 + prior)).
+    It takes (data, columns, meets, typical, prior, usual, factors, bounds, squares, counts, scaled, met). With `meets`
+    a column that is not 0 for the first time gets the factor usual · exp(−½(ln u² − typical)/(1 + prior)). Such
+    columns are written to `met`, and their number is returned.
     """
     digest = source_digest()
 
-    def add(data, columns, meets, typical, prior, usual, factors, bounds, squares, counts, scaled):
+    def add(data, columns, meets, typical, prior, usual, factors, bounds, squares, counts, scaled, met):
         use(digest)
+        found = 0
         for i in range(len(data)):
             j, u = columns[i], data[i]
             if u != 0.0:
-                if meets and counts[j] == 0.0:
-                    square = min(max(u * u, 1.0 / LARGEST), LARGEST)
-                    factors[j] = usual * math.exp(-0.5 * (math.log(square) - typical) / (1.0 + prior))
-                    bounds[j] = OUTLIER * square
+                if counts[j] == 0.0:
+                    met[found] = j
+                    found += 1
+                    if meets:
+                        square = min(max(u * u, 1.0 / LARGEST), LARGEST)
+                        factors[j] = usual * math.exp(-0.5 * (math.log(square) - typical) / (1.0 + prior))
+                        bounds[j] = OUTLIER * square
                 squares[j] += min(u * u, bounds[j])
                 counts[j] += 1.0
             scaled[i] = u * factors[j]
+        return found
 
     numbers, sums = readonly(float64), float64[::1]
     given = numbers, readonly(int64), boolean, float64, float64, float64
-    return compiled(add, (*given, sums, sums, sums, sums, sums))
+    return compiled(add, (*given, sums, sums, sums, sums, sums, int64[::1]))
