@@ -137,7 +137,7 @@ def test_a_forged_file_is_refused(tmp_path, change):
     learner = EvolvingLinearLearner(4, 1.0, half_life=9.0)
     learner.learn(X[:100], Y[:100])
     learner.save(tmp_path / "file")
-    stored = read_snapshot(tmp_path / "file", EvolvingLinearLearner.kind, 1)
+    stored = read_snapshot(tmp_path / "file", EvolvingLinearLearner.file_kind, 1)
     stored.metadata.update(change)
     (tmp_path / "file").write_bytes(stored.encode())
     with pytest.raises(SnapshotError, match="does not describe a learner"):

@@ -22,7 +22,6 @@ from longterm.linear_model import (
     BudgetPathRegressor,
     EvolvingLinearLearner,
 )
-from longterm.linear_model._estimator_files import KIND, VERSION
 from longterm.storage.snapshot import read_snapshot
 
 X = pd.DataFrame(np.random.default_rng(0).standard_normal((120, 4)), columns=["width", "height", "age", "noise"])
@@ -123,7 +122,7 @@ def stored(tmp_path_factory):
     found = {}
     for model in (BudgetLinearClassifier(random_state=0), BudgetPathClassifier(2, random_state=0, n_jobs=1)):
         model.fit(X, THREE).save(folder / "file")
-        found[type(model)] = read_snapshot(folder / "file", KIND, VERSION)
+        found[type(model)] = read_snapshot(folder / "file", type(model).file_kind, 1)
     return found
 
 

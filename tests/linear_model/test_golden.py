@@ -11,7 +11,6 @@ import pytest
 
 from longterm import linear_model
 from longterm.linear_model import BudgetLinearLearner
-from longterm.linear_model import _memory as memory
 from longterm.storage.snapshot import read_snapshot
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -78,7 +77,7 @@ LAYOUT = {
 @pytest.mark.parametrize("form", LAYOUT)
 def test_the_layout_of_a_file(tmp_path, form):
     BudgetLinearLearner(6, 2.0, sparse=form == "sparse", scale_features=form == "scaled").save(tmp_path / "file")
-    stored = read_snapshot(tmp_path / "file", memory.KIND, memory.VERSION)
+    stored = read_snapshot(tmp_path / "file", BudgetLinearLearner.file_kind, 1)
     assert stored.version == 1
     assert list(stored.metadata) == ["settings", "widens", "sparse", "level", "seed"]
     assert list(stored.metadata["settings"]) == SETTINGS

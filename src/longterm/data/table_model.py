@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib import import_module
-from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +13,12 @@ from numpy.typing import NDArray
 from longterm._base.extras import import_optional
 from longterm.data.encoder import Missing, TableEncoder
 from longterm.errors import InputError, SnapshotError
-from longterm.storage.snapshot import IN_MEMORY, Snapshot, decode, read_snapshot, write_snapshot
+from longterm.storage.saved import Saved
+from longterm.storage.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from longterm.data.labelled import Labelled
 
-KIND, VERSION = "table model", 1
 ESTIMATORS = (
     "BudgetLinearClassifier",
     "BudgetLinearRegressor",
@@ -31,7 +30,7 @@ ESTIMATORS = (
 
 
 @dataclass(frozen=True, eq=False)
-class TableModel:
+class TableModel(Saved):
     """A fitted model that takes raw data frames. `Labelled.fit` makes one.
 
     Parameters
@@ -53,6 +52,7 @@ class TableModel:
     ['yes']
     """
 
+    file_kind: ClassVar[str] = "table model"
     encoder: TableEncoder
     model: Any
 
@@ -95,24 +95,6 @@ class TableModel:
 
     # --- files ------------------------------------------------------------------------------------------------
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write encoder and model to one file without pickle, atomically."""
-        write_snapshot(Path(path), self._snapshot())
-
-    def to_bytes(self) -> bytes:
-        """Return the bytes that `save` writes."""
-        return self._snapshot().encode()
-
-    @classmethod
-    def load(cls, path: str | PathLike[str]) -> Self:
-        """Return the model that was saved. Raise SnapshotError for any other file; nothing in it is executed."""
-        return cls._from_snapshot(read_snapshot(Path(path), KIND, VERSION), Path(path))
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self:
-        """Return the model that `to_bytes` stored. Raise SnapshotError for any other bytes."""
-        return cls._from_snapshot(decode(data, IN_MEMORY, KIND, VERSION), IN_MEMORY)
-
     def _snapshot(self) -> Snapshot:
         name, encoder = type(self.model).__name__, self.encoder
         if name not in ESTIMATORS:
@@ -125,7 +107,7 @@ class TableModel:
             "missing": encoder.missing,
         }
         arrays = {"model": np.frombuffer(self.model.to_bytes(), dtype=np.uint8), "scale": encoder.scale}
-        return Snapshot(KIND, VERSION, metadata, arrays)
+        return Snapshot(self.file_kind, self.file_version, metadata, arrays)
 
     @classmethod
     def _from_snapshot(cls, stored: Snapshot, path: Path) -> Self:

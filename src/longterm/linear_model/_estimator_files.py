@@ -8,7 +8,6 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Mapping, Sequence
-from os import PathLike
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,57 +17,37 @@ from sklearn.utils.validation import check_is_fitted
 
 from longterm.errors import InputError, SnapshotError
 from longterm.linear_model._attributes import MODELS, FittedAttributes
-from longterm.linear_model._memory import VERSION as LEARNER_VERSION
 from longterm.linear_model._passes import RecentAverage
 from longterm.linear_model._stored import require
 from longterm.linear_model.evolving import EvolvingLinearLearner
 from longterm.linear_model.streaming import BudgetLinearLearner
-from longterm.storage.one_thread import exclusive
-from longterm.storage.snapshot import IN_MEMORY, Snapshot, decode, read_snapshot, write_snapshot
+from longterm.storage.saved import Saved
+from longterm.storage.snapshot import Snapshot
 
-KIND = "budget linear estimator"
-VERSION = 1
 CLASS_KINDS = "biufUO"
 """The dtype kinds of labels: booleans, numbers, texts."""
 LONGEST_LABEL = 2**16
 """The largest item size of a label, in bytes."""
 
 
-class StoredModel(FittedAttributes):
-    """Mixin: `save` and `load` of an estimator."""
+class StoredModel(FittedAttributes, Saved):
+    """Mixin: an estimator in one file."""
 
+    file_kind = "budget linear estimator"
     loss: str
     n_features_in_: int
-
-    @exclusive
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the fitted estimator to a file without pickle, atomically: a crash leaves the old file or the new."""
-        write_snapshot(Path(path), self._snapshot())
-
-    @exclusive
-    def to_bytes(self) -> bytes:
-        """Return the bytes that `save` writes, for a queue, a database or another process."""
-        return self._snapshot().encode()
-
-    @classmethod
-    def load(cls, path: str | PathLike[str]) -> Self:
-        """Return the estimator that was saved: it predicts the same, and continues to learn bit for bit.
-
-        Any other file raises a SnapshotError. Nothing in a file is executed.
-        """
-        return cls._from_snapshot(read_snapshot(Path(path), KIND, VERSION), Path(path))
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self:
-        """Return the estimator that `to_bytes` stored, as `load` does. Raise SnapshotError for any other bytes."""
-        return cls._from_snapshot(decode(data, IN_MEMORY, KIND, VERSION), IN_MEMORY)
 
     def _snapshot(self) -> Snapshot:
         check_is_fitted(self)
         metadata, arrays = self._stored_parts()
         names = inspect.signature(type(self)).parameters
         parameters = {name: _to_json(name, getattr(self, name)) for name in names}
-        return Snapshot(KIND, VERSION, {"class": type(self).__name__, "parameters": parameters, **metadata}, arrays)
+        return Snapshot(
+            self.file_kind,
+            self.file_version,
+            {"class": type(self).__name__, "parameters": parameters, **metadata},
+            arrays,
+        )
 
     @classmethod
     def _from_snapshot(cls, stored: Snapshot, path: Path) -> Self:
@@ -109,7 +88,7 @@ class StoredModel(FittedAttributes):
             "fitted": self._fitted,
             "averaged": [average.count for average in self._averages],
             "multipliers": self._multipliers,
-            "learner_version": LEARNER_VERSION,
+            "learner_version": BudgetLinearLearner.file_version,
             "learners": specifications,
         }
         return metadata, arrays
@@ -118,7 +97,10 @@ class StoredModel(FittedAttributes):
         wanted = {"feature_names", "fitted", "averaged", "multipliers", "learner_version", "learners"}
         require(set(metadata) == wanted, f"it has {sorted(map(str, metadata))}, not {sorted(wanted)}")
         version, specifications = metadata["learner_version"], metadata["learners"]
-        require(version == LEARNER_VERSION, f"its learners are version {version!r:.20}, not {LEARNER_VERSION}")
+        require(
+            version == BudgetLinearLearner.file_version,
+            f"its learners are version {version!r:.20}, not {BudgetLinearLearner.file_version}",
+        )
         require(isinstance(specifications, list) and len(specifications) > 0, "there are no learners")
         learners = [_stored_learner(number, one, arrays) for number, one in enumerate(specifications)]
         first = learners[0].settings

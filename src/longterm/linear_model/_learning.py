@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -27,7 +26,6 @@ from longterm.linear_model._rows import (
     to_dense,
     to_sparse,
 )
-from longterm.linear_model.kernels.kernel_state import KernelState
 from longterm.linear_model.kernels.losses import values_and_slopes
 
 NUMBERS_AT_ONCE, ROWS_AT_ONCE = 2**17, 64
@@ -128,17 +126,11 @@ class BlockLearner(LearnerMemory):
         if self._scale is None or self._scaled_rows_fit(block, labels, weights):
             yield
             return
-        settings, level, drawn = self._settings, (self._has_level, self._level), self._average.drawn
-        arrays, scale = self._state.arrays(), deepcopy(self._scale)
+        before = self._specification(), self._arrays()
         try:
             yield
         except InputError:
-            self._state = KernelState(settings.rule, settings.dimension, self._sparse)
-            self._scale = scale
-            self._use(settings)
-            self._state.restore(arrays)
-            (self._has_level, self._level), self._average.drawn = level, drawn
-            self._plan_average()
+            self._restore(*before)
             raise
 
     def _scaled_rows_fit(self, block: RowBlock, labels: FloatArray, weights: FloatArray) -> bool:
@@ -215,15 +207,9 @@ class BlockLearner(LearnerMemory):
         self._scale.observe(rows, slopes if self._classifies else np.zeros(len(labels)))
         self._update_if_due(self._scale)
 
-    @property
-    def _may_centre(self) -> bool:
-        """True if an intercept can take up the means of features, and the layout is not sparse."""
-        s = self._settings
-        return (self._widens or s.offset != "none" or s.reach > 0) and not self._state.is_sparse
-
     def scale_by(self, block: RowBlock) -> None:
         """Centre and scale features by their means and sizes in these rows; to be called before the first row."""
-        self._scale = FeatureScale.of_block(block, self._settings.dimension, self._may_centre)
+        self._scale = FeatureScale.of_block(block, self._settings.dimension, self._settings.may_centre(self._sparse))
         self._use(self._settings)
 
     # --- the intercept's interval -----------------------------------------------------------------------------

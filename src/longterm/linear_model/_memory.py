@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, replace
-from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -21,29 +20,40 @@ from longterm.linear_model.kernels.kernel_state import KernelState
 from longterm.linear_model.kernels.layout import Parameters
 from longterm.problems.projections.elastic_net import project_onto_elastic_net
 from longterm.storage.one_thread import OneThread, exclusive
-from longterm.storage.snapshot import IN_MEMORY, Snapshot, decode, read_snapshot, write_snapshot
-
-KIND = "budget linear learner"
-VERSION = 1
-"""The version of the file layout."""
+from longterm.storage.saved import Saved
+from longterm.storage.snapshot import Snapshot
 
 
-class LearnerMemory:
-    """The state of a `BudgetLinearLearner`."""
+class LearnerMemory(Saved):
+    """The whole state of a `BudgetLinearLearner`. `_begin` sets every attribute, and a file holds every one."""
 
-    kind: ClassVar[str] = KIND
-    """The kind of its files."""
-    _guard: OneThread
-    _state: KernelState
-    _average: Average
-    _sparse: bool
-    _widens: bool
-    """True if the intercept's interval grows with the targets."""
-    _has_level: bool
-    _level: float
-    """The first target, about which that interval lies; 0 where there is none."""
-    _scale: FeatureScale | None = None
-    """The centres and scales of rows before they are learned."""
+    file_kind: ClassVar[str] = "budget linear learner"
+
+    def _begin(
+        self,
+        settings: Settings,
+        scale: FeatureScale | None,
+        *,
+        sparse: bool,
+        widens: bool,
+        level: float | None,
+        seed: int,
+    ) -> None:
+        """Set the state before the first row."""
+        self._scale = scale
+        """Means and factors of the features, or None."""
+        self._sparse = sparse
+        """True if sparse rows were asked for. Only A-FTRL has a layout for them."""
+        self._widens = widens
+        """True if the intercept's interval grows with the targets."""
+        self._has_level, self._level = level is not None, 0.0 if level is None else float(level)
+        """Whether a target was seen, and the first one, about which that interval lies."""
+        self._state = KernelState(settings.rule, settings.dimension, sparse)
+        """The vector of the rule and its numbers."""
+        self._average = Average(settings.dimension, seed)
+        """The sum of the decisions that were drawn for the average."""
+        self._use(settings)
+        self._plan_average()
 
     def _use(self, settings: Settings) -> None:
         """Continue with these settings."""
@@ -207,30 +217,11 @@ class LearnerMemory:
         return {"specification": self._specification(), "arrays": self._arrays()}
 
     def __setstate__(self, stored: dict[str, Any]) -> None:
+        self._guard = OneThread(type(self).__name__)
         self._restore(stored["specification"], stored["arrays"])
 
-    @exclusive
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the learner to `path`, atomically: a crash leaves the old file or the new one."""
-        write_snapshot(Path(path), self._snapshot())
-
-    @exclusive
-    def to_bytes(self) -> bytes:
-        """Return the bytes that `save` writes."""
-        return self._snapshot().encode()
-
-    @classmethod
-    def load(cls, path: str | PathLike[str]) -> Self:
-        """Return the learner that was saved. It continues bit for bit. Raise SnapshotError if the file is not valid."""
-        return cls._from_snapshot(read_snapshot(Path(path), cls.kind, VERSION), Path(path))
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self:
-        """Return the learner that `to_bytes` stored. Raise SnapshotError if the bytes are not valid."""
-        return cls._from_snapshot(decode(data, IN_MEMORY, cls.kind, VERSION), IN_MEMORY)
-
     def _snapshot(self) -> Snapshot:
-        return Snapshot(self.kind, VERSION, self._specification(), self._arrays())
+        return Snapshot(self.file_kind, self.file_version, self._specification(), self._arrays())
 
     @classmethod
     def _from_snapshot(cls, stored: Snapshot, path: Path) -> Self:
@@ -261,20 +252,14 @@ class LearnerMemory:
         )
 
     def _restore(self, specification: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        self._guard = OneThread(type(self).__name__)
         settings = checked_settings(specification, arrays)
-        self._widens, self._sparse = bool(specification["widens"]), bool(specification["sparse"])
-        level = specification["level"]
-        self._has_level, self._level = level is not None, 0.0 if level is None else float(level)
         scale = {name.removeprefix("scale."): array for name, array in arrays.items() if name.startswith("scale.")}
-        self._scale = FeatureScale.restored(settings.dimension, scale) if scale else None
-        self._state = KernelState(settings.rule, settings.dimension, self._sparse)
-        self._use(settings)
+        options = {name: specification[name] for name in ("sparse", "widens", "level", "seed")}
+        self._begin(settings, FeatureScale.restored(settings.dimension, scale) if scale else None, **options)
         self._state.restore({name.removeprefix("state."): a for name, a in arrays.items() if name.startswith("state.")})
         if self._scale is not None:
             self._state.require_update_in_range()
             self._scale.require_update_in_range(self._state.z)
-        self._average = Average(settings.dimension, int(specification["seed"]))
         self._average.drawn = DrawnRounds(arrays["average.stretches"], arrays["average.total"])
         self._plan_average()
         if self._until_drawn < 0:

@@ -88,6 +88,10 @@ class Settings:
         """The largest distance of the intercept from its offset."""
         return max(self.intercept_bound, self.residual_radius)
 
+    def may_centre(self, sparse: bool) -> bool:
+        """Return True if an intercept can take up the means of features, and the layout is not sparse."""
+        return (self.offset != "none" or self.reach > 0) and not (sparse and self.rule == "a-ftrl")
+
     @property
     def largest_radius(self) -> float:
         """The largest radius of weights for scaled rows, whose mean length is 1: a larger budget has no effect."""

@@ -72,7 +72,7 @@ class EvolvingLinearLearner(BudgetLinearLearner):
     (5,)
     """
 
-    kind = "evolving linear learner"
+    file_kind = "evolving linear learner"
     scales_by_default = False
 
     def __init__(self, dimension: int, budget: float, *, half_life: float | None = None, **options: Any) -> None:

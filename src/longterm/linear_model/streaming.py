@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from longterm._base.arrays import FloatArray
 from longterm.errors import InputError, NonFiniteError
-from longterm.linear_model._average import Average
 from longterm.linear_model._feature_scale import FeatureScale
 from longterm.linear_model._learning import LONGEST_SCALED, BlockLearner
 from longterm.linear_model._rows import (
@@ -31,7 +30,6 @@ from longterm.linear_model._rows import (
     whole_numbers,
 )
 from longterm.linear_model._settings import NO_BUDGET, Settings
-from longterm.linear_model.kernels.kernel_state import KernelState
 from longterm.storage.one_thread import OneThread, exclusive
 
 LOG_ODDS = 4.0
@@ -127,23 +125,17 @@ class BudgetLinearLearner(BlockLearner):
             growth=growth,
             max_features=max_features or 0,
         )
-        self._widens, self._has_level, self._level = False, False, 0.0
+        widens = fit_intercept and intercept_bound is None and not settings.classifies
         if fit_intercept and intercept_bound is not None:
             settings = replace(settings, intercept_bound=intercept_bound)
-        elif fit_intercept and not settings.classifies:
-            self._widens = True
+        elif widens:
             settings = replace(settings, offset="mean")
         elif fit_intercept:
             offset = "log-odds" if settings.loss == "logistic" else "none"
             settings = replace(settings, offset=offset, residual_radius=LOG_ODDS)
-        self._sparse = sparse
-        self._state = KernelState(rule, settings.dimension, sparse)
-        self._average = Average(settings.dimension, seed)
-        self._settings = settings
-        centred = self._may_centre and settings.classifies
-        self._scale = FeatureScale(settings.dimension, centred) if scale_features else None
-        self._use(settings)
-        self._plan_average()
+        centred = settings.classifies and settings.may_centre(sparse)
+        scale = FeatureScale(settings.dimension, centred) if scale_features else None
+        self._begin(settings, scale, sparse=sparse, widens=widens, level=None, seed=seed)
 
     # --- one row ----------------------------------------------------------------------------------------------
 
