@@ -24,6 +24,9 @@ NO_BUDGET = 1e50
 """Stands for no budget where features are scaled: the radius is bounded by `largest_radius`."""
 GENEROUS_RADIUS, GENEROUS_RADIUS_OF_TARGETS = 250.0, 32.0
 """The largest radius for scaled rows: for two classes, and in units of the largest residual of targets."""
+ROOM = 16.0
+"""The radius for scaled rows of two classes over that of the ball that holds {g ≤ 0}. With 1 a budget that is never
+reached shortens steps and costs up to a fifth of the loss of short streams."""
 SHARE = 0.1
 """θ_0 as a share of D²/R, as in the reference learners."""
 
@@ -113,7 +116,7 @@ class Settings:
         """
         try:
             unit, largest_unit = units if len(units) else (1.0, 1.0)
-            made = self._parameters(unit, largest_unit, self.largest_radius if len(units) else math.inf)
+            made = self._parameters(unit, largest_unit, is_scaled=len(units) > 0)
         except OverflowError:
             made = None
         if made is None or not all(map(math.isfinite, made.numbers())):
@@ -121,11 +124,13 @@ class Settings:
             raise InputError("budget", what, "Choose another unit for the features")
         return made
 
-    def _parameters(self, unit: float, largest_unit: float, largest_radius: float) -> Parameters:
+    def _parameters(self, unit: float, largest_unit: float, *, is_scaled: bool) -> Parameters:
         l1, l2 = self.l1 / unit, self.l2 / unit**2
         g = ElasticNetBudget(self.dimension, self.budget, l1=l1, l2=l2)
         ball = g.enclosing_ball()
-        D, radius = g.value_bound(ball), min(ball.radius * (largest_unit / unit), largest_radius)
+        D, radius = g.value_bound(ball), ball.radius * (largest_unit / unit)
+        if is_scaled:
+            radius = min(ROOM * radius if self.classifies else radius, self.largest_radius)
         return Parameters(
             self.budget, l1, l2, radius, self.intercept_bound, self.code, self.loss_parameter or 0.0,
             beta=self.beta, theta_0=SHARE * D**2 / ball.radius, weight_0=2 * ball.radius / D, growth=self.growth,
