@@ -1,10 +1,10 @@
-"""Ratios of times of the linear models, all measured in one run of about two minutes.
+"""Ratios of times and losses of the linear models, all measured in one run of about three minutes.
 
 Every piece of work runs in turns with what it is compared with. Times are CPU times of the thread, and a ratio is the
 median over the turns. `--beside SRC` also times another checkout of this package, in a process that takes turns with
 this one. The first fit is timed in new processes with an empty folder for the cache of Numba.
 
-    OPENBLAS_NUM_THREADS=1 python benchmarks/linear_ratios.py
+    OPENBLAS_NUM_THREADS=1 python benchmarks/linear_ratios.py --losses
     OPENBLAS_NUM_THREADS=1 python benchmarks/linear_ratios.py --beside /path/to/other/checkout/src
 """
 
@@ -186,6 +186,7 @@ def main() -> None:
     parser.add_argument("--beside", help="the folder src of another checkout")
     parser.add_argument("--turns", type=int, default=7)
     parser.add_argument("--only", default="", help="work whose names begin so")
+    parser.add_argument("--losses", action="store_true", help="print the ratios of linear_losses.py, too")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:
@@ -217,6 +218,10 @@ def main() -> None:
         if kind.startswith(options.only) or not options.only:
             also = f", the other checkout {first_fit(kind, options.beside):.1f}" if options.beside else ""
             print(f"first fit, {kind}: {first_fit(kind):.1f} CPU s{also}; goal: at most 3")
+    if options.losses:
+        import linear_losses
+
+        linear_losses.main()
 
 
 if __name__ == "__main__":
