@@ -303,7 +303,7 @@ def test_no_row_is_learned_longer_than_the_longest(rule, monkeypatch):
     lengths, observe = [], FeatureScale.observe
 
     def noted(scale, rows, slopes):
-        lengths.append(np.linalg.norm(scale.apply(rows), axis=1).max())
+        lengths.append(np.linalg.norm((rows - scale.means) * scale.factors, axis=1).max())
         observe(scale, rows, slopes)
 
     monkeypatch.setattr(FeatureScale, "observe", noted)

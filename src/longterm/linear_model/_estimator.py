@@ -221,9 +221,8 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
 
     def _choose_passes(self, X: Any, rows: TrainingRows, random: Any) -> int:
         """Return the number of passes with the least loss on rows that were left out, or most where order matters."""
-        counts = possible_passes(rows.block.count)
-        if len(counts) == 1 or not self.shuffle:
-            return counts[-1]
+        if not self.shuffle:
+            return possible_passes(rows.block.count)[-1]
         new = self._make_learner(X, rows, 0, stream=False, budget=self._budget(), max_features=None)
         return best_passes(new, rows, random)
 

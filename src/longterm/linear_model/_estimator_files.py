@@ -42,12 +42,8 @@ class StoredModel(FittedAttributes, Saved):
         metadata, arrays = self._stored_parts()
         names = inspect.signature(type(self)).parameters
         parameters = {name: _to_json(name, getattr(self, name)) for name in names}
-        return Snapshot(
-            self.file_kind,
-            self.file_version,
-            {"class": type(self).__name__, "parameters": parameters, **metadata},
-            arrays,
-        )
+        metadata = {"class": type(self).__name__, "parameters": parameters, **metadata}
+        return Snapshot(self.file_kind, self.file_version, metadata, arrays)
 
     @classmethod
     def _from_snapshot(cls, stored: Snapshot, path: Path) -> Self:
@@ -97,10 +93,8 @@ class StoredModel(FittedAttributes, Saved):
         wanted = {"feature_names", "fitted", "averaged", "multipliers", "learner_version", "learners"}
         require(set(metadata) == wanted, f"it has {sorted(map(str, metadata))}, not {sorted(wanted)}")
         version, specifications = metadata["learner_version"], metadata["learners"]
-        require(
-            version == BudgetLinearLearner.file_version,
-            f"its learners are version {version!r:.20}, not {BudgetLinearLearner.file_version}",
-        )
+        known = BudgetLinearLearner.file_version
+        require(version == known, f"its learners are version {version!r:.20}, not {known}")
         require(isinstance(specifications, list) and len(specifications) > 0, "there are no learners")
         learners = [_stored_learner(number, one, arrays) for number, one in enumerate(specifications)]
         first = learners[0].settings

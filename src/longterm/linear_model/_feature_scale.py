@@ -180,12 +180,6 @@ class FeatureScale:
         self._set_factors(self.factors * change)
         return change
 
-    def apply(self, rows: NDArray[Any]) -> NDArray[Any]:
-        """Return rows of an array, centred and scaled."""
-        made = rows - self.means
-        made *= self.factors
-        return made
-
     def observe(self, rows: NDArray[Any], slopes: FloatArray) -> None:
         """Add rows of an array, before scaling, and the slopes of their losses to the sums."""
         if self.counts[0] < LAST:

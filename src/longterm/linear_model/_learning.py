@@ -106,7 +106,8 @@ class BlockLearner(LearnerMemory):
             if self._widens:
                 stop = start + self._widen_for(targets)
                 targets = targets[: stop - start]
-            rows = self._in_layout(block.part(start, stop) if order is IN_ORDER else block.take(order[start:stop]))
+            rows = block.part(start, stop) if order is IN_ORDER else block.take(order[start:stop])
+            rows = to_sparse(rows) if self._state.is_sparse else to_dense(rows, self._settings.dimension)
             given = targets, weights[start:stop], margins[start:stop]
             if scale is None:
                 self._state.learn(rows, *given)
@@ -114,9 +115,6 @@ class BlockLearner(LearnerMemory):
                 self._learn_scaled(scale, rows, *given, largest)
             self._until_drawn -= stop - start
             start = stop
-
-    def _in_layout(self, rows: Any) -> Any:
-        return to_sparse(rows) if self._state.is_sparse else to_dense(rows, self._settings.dimension)
 
     # --- scaled features --------------------------------------------------------------------------------------
 
@@ -168,7 +166,7 @@ class BlockLearner(LearnerMemory):
             self._update_if_due(scale)
             return
         scale.meet(rows)
-        self._require_scaled(fits or scale.apply(rows), labels, weights)
+        self._require_scaled(fits or (rows - scale.means) * scale.factors, labels, weights)
         done = 0
         while done < len(labels):
             given = rows[done:], labels[done:], weights[done:], margins[done:]
@@ -176,7 +174,7 @@ class BlockLearner(LearnerMemory):
             if done < len(labels):
                 change = scale.reduce(np.asarray(rows[done], dtype=np.float64))
                 self._state.rescale(slice(None), np.zeros(len(change)), change, 1.0, 1.0)
-        self._observe_for_scale(rows, labels, weights, margins)
+        self._observe_for_scale(scale, rows, labels, weights, margins)
 
     def _require_scaled(self, rows: Any, labels: FloatArray, weights: FloatArray) -> None:
         """Raise InputError if one of these scaled rows is out of range; True stands for rows that are not."""
@@ -196,16 +194,17 @@ class BlockLearner(LearnerMemory):
         self._state.rescale(change.columns, change.shift, change.change, change.lengths, more)
         scale.slopes = scale.slopes * more
 
-    def _observe_for_scale(self, rows: Any, labels: FloatArray, weights: FloatArray, margins: FloatArray) -> None:
+    def _observe_for_scale(
+        self, scale: FeatureScale, rows: Any, labels: FloatArray, weights: FloatArray, margins: FloatArray
+    ) -> None:
         """Add learned rows to the sums from which factors are computed."""
-        assert self._scale is not None
         slopes = np.zeros(len(labels))
-        if self._scale.centred and self._scale.rows_until_update < 2**62:
+        if scale.centred and scale.rows_until_update < 2**62:
             s = self._settings
             slopes = values_and_slopes(s.code, s.loss_parameter or 0.0, margins, labels)[1] * weights
-            self._scale.slopes[0] = np.cumsum(np.append(self._scale.slopes, slopes))[-1]
-        self._scale.observe(rows, slopes if self._classifies else np.zeros(len(labels)))
-        self._update_if_due(self._scale)
+            scale.slopes[0] = np.cumsum(np.append(scale.slopes, slopes))[-1]
+        scale.observe(rows, slopes if self._classifies else np.zeros(len(labels)))
+        self._update_if_due(scale)
 
     def scale_by(self, block: RowBlock) -> None:
         """Centre and scale features by their means and sizes in these rows; to be called before the first row."""
@@ -215,13 +214,12 @@ class BlockLearner(LearnerMemory):
     # --- the intercept's interval -----------------------------------------------------------------------------
 
     def _widen_for(self, labels: FloatArray) -> int:
-        """Widen the interval if the first target lies outside. Return how many targets lie inside then."""
+        """Widen the interval to ±2 |the first target| if that lies outside. Return how many targets lie inside then.
+
+        The residual of the intercept begins at 0 again.
+        """
         sizes = np.abs(labels)
         if sizes[0] > self._settings.reach:
-            self._widen(float(sizes[0]))
+            self._use(replace(self._settings, residual_radius=2 * max(float(sizes[0]), NARROWEST)))
         outside = sizes > self._settings.reach
         return int(outside.argmax()) if outside.any() else len(labels)
-
-    def _widen(self, size: float) -> None:
-        """Set the interval to ±2 size. The residual of the intercept begins at 0 again."""
-        self._use(replace(self._settings, residual_radius=2 * max(size, NARROWEST)))

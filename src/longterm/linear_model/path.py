@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from longterm._base import validate
 from longterm._base.arrays import FloatArray
+from longterm._base.extras import import_optional
 from longterm.errors import InputError
 from longterm.linear_model._path_scores import PathScores
 from longterm.linear_model._rows import IN_ORDER, NO_NUMBERS, RowBlock, labels_for, order_for, row_block, weights_for
@@ -164,17 +165,8 @@ class BudgetPath:
         """The learners with their losses, in the order of the budgets."""
         losses, errors = self.scores.means(), self.scores.standard_errors()
         return tuple(
-            PathPoint(
-                learner.settings.budget,
-                learner.rounds,
-                float(loss),
-                float(error),
-                learner.signed_violation,
-                learner.hard_violation,
-                learner.nonzeros,
-                learner,
-            )
-            for learner, loss, error in zip(self.learners, losses, errors, strict=True)
+            PathPoint(a.settings.budget, a.rounds, loss, error, a.signed_violation, a.hard_violation, a.nonzeros, a)
+            for a, loss, error in zip(self.learners, losses.tolist(), errors.tolist(), strict=True)
         )
 
     def best(self) -> PathPoint:
@@ -197,9 +189,26 @@ class BudgetPath:
 
     def figure(self, axis: Any = None) -> Any:
         """Draw loss against non-zero weights, with standard errors, on a matplotlib axis, and return the axis."""
-        from longterm.linear_model._path_figure import draw_path
-
         return draw_path(self.points, axis)
+
+
+def draw_path(points: Sequence[PathPoint], axis: Any = None) -> Any:
+    """Draw progressive loss against non-zero weights, with standard errors, and return the axis."""
+    plt: Any = import_optional("matplotlib.pyplot", "the figure of a path needs Matplotlib", "experiments")
+    if axis is None:
+        axis = plt.figure(figsize=(5.0, 3.4), layout="constrained").subplots()
+    points = sorted(points, key=lambda point: point.budget)
+    columns = zip(*((point.nonzeros, point.loss, point.standard_error) for point in points), strict=True)
+    axis.errorbar(*columns, marker="o", markersize=3, linewidth=0.8, elinewidth=0.6)
+    chosen = (("best", best_point(points), "*"), ("within one standard error", smallest_point(points), "s"))
+    for name, point, marker in chosen:
+        label = f"{name}: budget {point.budget:.3g}, {point.nonzeros} features"
+        style = {"color": "black", "markersize": 9, "markerfacecolor": "none", "linestyle": "none"}
+        axis.plot(point.nonzeros, point.loss, marker, label=label, **style)
+    axis.set(xlabel="non-zero weights", ylabel="progressive loss per row")
+    axis.grid(visible=True, alpha=0.3)
+    axis.legend(fontsize=7, frameon=False)
+    return axis
 
 
 def best_point(points: Iterable[PathPoint]) -> PathPoint:

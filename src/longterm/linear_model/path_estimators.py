@@ -18,7 +18,15 @@ from longterm.linear_model._path_scores import PathScores
 from longterm.linear_model._rows import IN_ORDER
 from longterm.linear_model._stored import require
 from longterm.linear_model.classifier import BudgetLinearClassifier
-from longterm.linear_model.path import BudgetPath, PathPoint, best_point, budget_grid, budgets_for, smallest_point
+from longterm.linear_model.path import (
+    BudgetPath,
+    PathPoint,
+    best_point,
+    budget_grid,
+    budgets_for,
+    draw_path,
+    smallest_point,
+)
 from longterm.linear_model.regressor import BudgetLinearRegressor
 from longterm.linear_model.streaming import BudgetLinearLearner
 
@@ -183,8 +191,6 @@ class _PathModel:
 
     def figure(self: Any, axis: Any = None) -> Any:
         """Draw loss against non-zero weights: `BudgetPath.figure`."""
-        from longterm.linear_model._path_figure import draw_path
-
         check_is_fitted(self)
         return draw_path(self._points, axis)
 

@@ -185,9 +185,8 @@ class BudgetLinearLearner(BlockLearner):
 
     def _is_plain(self, label: float, rows: Any) -> bool:
         """Return True if a row can be learned as it comes, without a change of settings, factors or the average."""
-        if self._until_drawn == 0 or isinstance(rows, tuple) != self._state.is_sparse:
-            return False
-        if self._scale is not None and not self._scale.stays_for(1):
+        is_first = self._scale is not None and self._scale.counts[0] == 0
+        if is_first or self._until_drawn == 0 or isinstance(rows, tuple) != self._state.is_sparse:
             return False
         return not self._widens or (self._has_level and abs(label) <= self._settings.reach)
 
@@ -210,7 +209,7 @@ class BudgetLinearLearner(BlockLearner):
         scale.meet(rows)
         if self._state.learn(rows, label, weight, margin, (scale.means, scale.factors)) != 1:
             return False
-        self._observe_for_scale(rows, label, weight, margin)
+        self._observe_for_scale(scale, rows, label, weight, margin)
         return True
 
     def _require_label(self, y: float, weight: float) -> float:

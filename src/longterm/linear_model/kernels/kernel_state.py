@@ -279,10 +279,7 @@ class KernelState:
         most, l1 = int(self.parameter("max_features")), self.parameter("l1")
         if most and np.count_nonzero(np.abs(self.z) > self.threshold) > most:
             wanted = float(np.partition(np.abs(self.z), -most - 1)[-most - 1])
-            weight = wanted / l1
-            while weight * l1 < wanted:
-                weight = float(np.nextafter(weight, np.inf))
-            self.scalars[self.weight_in_force] = weight
+            self.scalars[self.weight_in_force] = penalised_ftrl.weight_reaching.py_func(wanted, l1)
 
     def rebuild_heap(self) -> None:
         """Make one entry for each active coordinate of the sparse layout; none while the threshold is 0."""
