@@ -321,3 +321,62 @@ def test_reduced_factors_by_hand():
     change = scale.reduce(np.array([1.0, 0.99 * LONGEST_ROW, 0.1, -0.99 * LONGEST_ROW / 4]))
     np.testing.assert_allclose(change, [1, 0.5, 1, 1])
     np.testing.assert_allclose(scale.factors, change)
+
+
+def streams():
+    """Return rows of several kinds, with labels: dense, collinear, heavy-tailed, constant, odd units, few, sparse."""
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((300, 12))
+    y = np.where(X[:, 0] - X[:, 1] + rng.logistic(size=300) > 0, 1.0, -1.0)
+    words = sparse.csr_array((rng.random((300, 900)) < 0.02) * rng.exponential(size=(300, 900)))
+    return {
+        "dense": (X, y),
+        "collinear": (X[:, :2] @ rng.standard_normal((2, 12)), y),
+        "heavy": (rng.standard_t(1.5, size=(300, 12)), y),
+        "constant": (np.where(np.arange(12) % 3, X, 7.0), y),
+        "odd": (X * 10.0 ** rng.uniform(-4, 4, 12), y),
+        "few": (X[:5], y[:5]),
+        "sparse": (words, y),
+        "odd sparse": (sparse.csr_array(words.multiply(10.0 ** rng.uniform(-4, 4, 900))), y),
+    }
+
+
+@pytest.mark.parametrize("kind", streams())
+@pytest.mark.parametrize("rule", ["a-ftrl", "penalised-ftrl"])
+def test_a_budget_that_is_never_reached_changes_no_bit(kind, rule):
+    X, y = streams()[kind]
+    margins = {}
+    for budget in (None, 1e12, 1e7, 1e4):
+        learner = BudgetLinearLearner(X.shape[1], budget, rule=rule, sparse=sparse.issparse(X))
+        margins[budget] = learner.learn(X, y)
+        assert not learner.binds
+    for budget in (1e12, 1e7, 1e4):
+        np.testing.assert_array_equal(margins[budget], margins[None])
+
+
+def test_no_row_is_learned_in_units_of_the_first():
+    """Many words in units of their own. With factors of the first row for longer one draw lost 2.4 times as much."""
+    rng, d = np.random.default_rng(4), 20_000
+    words = rng.random((200, d)) < np.minimum(3 / np.arange(1, d + 1) ** 0.8, 0.9)
+    X = sparse.csr_array(words * rng.exponential(size=words.shape))
+    margins = words[:, :40] @ rng.standard_normal(40)
+    y = np.where(margins > np.median(margins), 1.0, -1.0)
+    losses = []
+    for seed in range(6):
+        learner = BudgetLinearLearner(d, sparse=True)
+        learner.learn(sparse.csr_array(X.multiply(10.0 ** np.random.default_rng(seed).uniform(-2, 3, d))), y)
+        losses.append(learner.cumulative_loss)
+    assert max(losses) <= 1.1 * min(losses)
+
+
+def test_an_update_passes_over_the_columns_met_and_over_no_other():
+    learner = BudgetLinearLearner(1000, sparse=True)
+    for t in range(70):
+        learner.step([t, t + 1], [1.0, 2.0], 1.0 if t % 3 else -1.0)
+    scale = learner.scale
+    columns = scale.update().columns
+    np.testing.assert_array_equal(columns, np.arange(71))
+    restored = BudgetLinearLearner.from_bytes(learner.to_bytes())
+    for one in (learner, restored):
+        one.step([5, 900], [1.0, 1.0], 1.0)
+    np.testing.assert_array_equal(restored.scale.update().columns, learner.scale.update().columns)

@@ -203,11 +203,11 @@ def draw_path(points: Sequence[PathPoint], axis: Any = None) -> Any:
     chosen = (("best", best_point(points), "*"), ("within one standard error", smallest_point(points), "s"))
     for name, point, marker in chosen:
         label = f"{name}: budget {point.budget:.3g}, {point.nonzeros} features"
-        style = {"color": "black", "markersize": 9, "markerfacecolor": "none", "linestyle": "none"}
+        style = {"color": plt.rcParams["text.color"], "markersize": 9, "markerfacecolor": "none", "linestyle": "none"}
         axis.plot(point.nonzeros, point.loss, marker, label=label, **style)
     axis.set(xlabel="non-zero weights", ylabel="progressive loss per row")
     axis.grid(visible=True, alpha=0.3)
-    axis.legend(fontsize=7, frameon=False)
+    axis.legend(fontsize="small", frameon=False)
     return axis
 
 
