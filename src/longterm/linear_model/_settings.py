@@ -24,9 +24,10 @@ NO_BUDGET = 1e50
 """Stands for no budget where features are scaled: the radius is bounded by `largest_radius`."""
 GENEROUS_RADIUS, GENEROUS_RADIUS_OF_TARGETS = 250.0, 32.0
 """The largest radius for scaled rows: for two classes, and in units of the largest residual of targets."""
-ROOM = 16.0
-"""The radius for scaled rows of two classes over that of the ball that holds {g ≤ 0}. With 1 a budget that is never
-reached shortens steps and costs up to a fifth of the loss of short streams."""
+ROOM, ROOMY = 16.0, 4.0
+"""With two classes and scaled features the radius is up to ROOM times that of the ball that holds {g ≤ 0}, so that a
+budget that is never reached shortens no step: ROOMY times for the radius 1 of weights that the budget counts, in
+proportion to it, but at least once. A tight budget is passed by more in a larger ball."""
 SHARE = 0.1
 """θ_0 as a share of D²/R, as in the reference learners."""
 
@@ -130,7 +131,8 @@ class Settings:
         ball = g.enclosing_ball()
         D, radius = g.value_bound(ball), ball.radius * (largest_unit / unit)
         if is_scaled:
-            radius = min(ROOM * radius if self.classifies else radius, self.largest_radius)
+            room = min(max(ROOMY * ball.radius / unit, 1.0), ROOM) if self.classifies else 1.0
+            radius = min(room * radius, self.largest_radius)
         return Parameters(
             self.budget, l1, l2, radius, self.intercept_bound, self.code, self.loss_parameter or 0.0,
             beta=self.beta, theta_0=SHARE * D**2 / ball.radius, weight_0=2 * ball.radius / D, growth=self.growth,
