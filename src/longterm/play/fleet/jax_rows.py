@@ -36,6 +36,8 @@ class SentCall(NamedTuple):
     numbers: Any
     accepted: Array
     """A boolean on the device."""
+    all_accepted: Array
+    """The same for this call and all unread ones before it, so that one number is read for many calls."""
 
 
 class JaxRows:
@@ -70,7 +72,9 @@ class JaxRows:
             x = np.zeros(1, dtype=learner.ask(self._state).dtype)
             self._hyper = {path: self._put(array) for path, array in learner.hyper_arrays().items()}
             self._limits = Limits(*(self._put(np.asarray(limit, x.dtype)) for limit in Limits.declared(learner, x)))
-        kept = None if sharding is None else (sharding, sharding, None)
+            self._true = jnp.asarray(True) if sharding is None else self._placed(np.asarray(True), is_whole=False)
+        self._all_accepted = self._true
+        kept = None if sharding is None else (sharding, sharding, None, None)
         compiled = partial(jax.jit, donate_argnums=(0, 1), out_shardings=kept)
         self._tell_all = compiled(partial(_tell_all, learner))
         self._tell_rows = compiled(partial(_tell_rows, learner, check=True))
@@ -121,31 +125,28 @@ class JaxRows:
     def send(self, feedback: Feedback, numbers: Any) -> None:
         """Check and apply feedback on the device: all rows or none. `read_outcomes` finds what was refused."""
         if len(self._sent) >= MAX_UNREAD:
-            self.read_outcomes()
+            self.read_outcomes(max(MAX_UNREAD // 2, 1))  # the device goes on with the others meanwhile
         with jax.enable_x64(True):
             place = _jax_array if self._sharding is None else partial(self._placed, is_whole=numbers is None)
             told = Feedback(*(None if value is None or callable(value) else place(value) for value in feedback))
-            given = self._hyper, self._limits
-            if numbers is None:
-                self._state, self._totals, accepted = self._tell_all(self._state, self._totals, *given, told)
-            else:
-                chosen = place(numbers)
-                self._state, self._totals, accepted = self._tell_rows(self._state, self._totals, *given, told, chosen)
-        self._sent.append(SentCall(feedback, numbers, accepted))
+            given = self._state, self._totals, self._all_accepted, self._hyper, self._limits, told
+            made = self._tell_all(*given) if numbers is None else self._tell_rows(*given, place(numbers))
+        self._state, self._totals, accepted, self._all_accepted = made
+        self._sent.append(SentCall(feedback, numbers, accepted, self._all_accepted))
 
     def _placed(self, value: Any, *, is_whole: bool) -> Any:
         """Return rows of all learners divided as these are, and other rows on every device."""
         sharding = self._sharding if is_whole else NamedSharding(self._sharding.mesh, PartitionSpec())  # type: ignore[no-untyped-call]
         return jax.device_put(_jax_array(value), sharding)
 
-    def read_outcomes(self) -> None:
-        """Wait for all calls that were sent, and move the refused ones to `refused`."""
-        if not self._sent:
-            return
-        outcomes = [call.accepted for call in self._sent]
-        accepted = [np.asarray(outcomes[0])] if len(outcomes) == 1 else np.asarray(jnp.stack(outcomes))
-        self.refused += [call for call, good in zip(self._sent, accepted, strict=True) if not good]
-        self._sent.clear()
+    def read_outcomes(self, count: int | None = None) -> None:
+        """Wait for the oldest calls that were sent, by default for all, and move the refused ones to `refused`."""
+        read = self._sent[:count]
+        if read and not np.asarray(read[-1].all_accepted):
+            read = self._sent
+            self.refused += [call for call in read if not np.asarray(call.accepted)]
+            self._all_accepted = self._true
+        self._sent = self._sent[len(read) :]
 
     def tell(
         self, numbers: NDArray[np.int64] | None, feedback: Feedback, make_check: Callable[[], FeedbackCheck]
@@ -166,9 +167,10 @@ class JaxRows:
             return np.concatenate([value, np.zeros((missing, *value.shape[1:]), value.dtype)])
 
         with jax.enable_x64(True):
-            self._state, self._totals, _ = self._apply_rows(
+            self._state, self._totals, *_ = self._apply_rows(
                 self._state,
                 self._totals,
+                self._true,
                 self._hyper,
                 self._limits,
                 Feedback(*map(padded, feedback)),
@@ -177,27 +179,35 @@ class JaxRows:
 
 
 def _tell_all(
-    learner: Learner[Any], state: Any, totals: dict[str, Array], hyper: dict[str, Array], limits: Limits, told: Feedback
-) -> tuple[Any, dict[str, Array], Array]:
-    """Return the rows after a round of all of them, and whether it was accepted."""
+    learner: Learner[Any],
+    state: Any,
+    totals: dict[str, Array],
+    all_accepted: Array,
+    hyper: dict[str, Array],
+    limits: Limits,
+    told: Feedback,
+) -> tuple[Any, dict[str, Array], Array, Array]:
+    """Return the rows after a round of all of them, and whether it was accepted, and all calls so far."""
     after = learner.with_hyper_arrays(hyper).update(state, told)
     accepted = _is_acceptable(after, told, limits)
     new = after, _add_to_totals(totals, told)
-    return *jax.tree.map(lambda fresh, old: jnp.where(accepted, fresh, old), new, (state, totals)), accepted
+    state, totals = jax.tree.map(lambda fresh, old: jnp.where(accepted, fresh, old), new, (state, totals))
+    return state, totals, accepted, all_accepted & accepted
 
 
 def _tell_rows(
     learner: Learner[Any],
     state: Any,
     totals: dict[str, Array],
+    all_accepted: Array,
     hyper: dict[str, Array],
     limits: Limits,
     told: Feedback,
     numbers: Array,
     *,
     check: bool,
-) -> tuple[Any, dict[str, Array], Array]:
-    """Return the rows after a round of those with these numbers, and whether it was accepted."""
+) -> tuple[Any, dict[str, Array], Array, Array]:
+    """Return the rows after a round of those with these numbers, and whether it was accepted, and all calls so far."""
     size = len(state.round)
     rows, sums, own_hyper, own_limits = jax.tree.map(
         lambda field: field.at[numbers].get(mode="clip") if field.ndim else field, (state, totals, hyper, limits)
@@ -211,7 +221,7 @@ def _tell_rows(
     state, totals = jax.tree.map(
         lambda field, row: field.at[places].set(row, mode="drop", unique_indices=True), (state, totals), new
     )
-    return state, totals, accepted
+    return state, totals, accepted, all_accepted & accepted
 
 
 def _is_acceptable(after: Any, told: Feedback, limits: Limits) -> Array:
