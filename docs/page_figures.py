@@ -31,7 +31,7 @@ FOLDER = DOCS / "_static" / "figures"
 GENERATED = {"_build", "api", "gallery_pages"}
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SAVED = re.compile(r"""savefig\("([\w-]+\.svg)"\)""")
-SHOWN = re.compile(r"!\[[^\]]+\]\([./]*_static/figures/([\w-]+\.svg)\)")
+SHOWN = re.compile(r"!\[[^\]]+\]\((?:docs/|[./]*)_static/figures/([\w-]+\.svg)\)")
 GREY = "#7f8792"
 """A colour for text that is readable on white and on black."""
 STYLE = {

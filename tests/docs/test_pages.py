@@ -4,6 +4,7 @@ import contextlib
 import importlib.util
 import io
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -72,13 +73,29 @@ def test_a_page_shows_the_figures_that_its_code_draws():
     figures = page_figures()
     for page in figures.pages():
         assert figures.shown(page) == figures.saved(page), page
-    drawn_elsewhere = re.findall(
-        r'savefig\("([\w-]+\.svg)"\)', (DOCS / "concept_figures.py").read_text(encoding="utf-8")
-    )
-    drawn = [*(name for page in figures.pages() for name in figures.saved(page)), *drawn_elsewhere]
+    drawn = [name for page in figures.pages() for name in figures.saved(page)]
+    drawn += [name for script in SCRIPTS for name in figures.SAVED.findall((DOCS / script).read_text(encoding="utf-8"))]
     assert sorted(drawn) == sorted(path.name for path in figures.FOLDER.iterdir())
-    assert figures.shown(DOCS / "explanation" / "concepts.md") != []
-    assert set(figures.shown(DOCS / "explanation" / "concepts.md")) == set(drawn_elsewhere)
+    shown = [*figures.shown(DOCS / "explanation" / "concepts.md"), *figures.shown(DOCS.parent / "README.md")]
+    assert set(shown) == set(drawn) - {name for page in figures.pages() for name in figures.saved(page)}
+
+
+SCRIPTS = ("concept_figures.py", "figure.py")
+"""The scripts whose figures are drawn by no page's code."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_the_figures_of_a_script_are_up_to_date(script, monkeypatch):
+    figures = page_figures()
+    monkeypatch.syspath_prepend(str(DOCS))
+    drawn = runpy.run_path(str(DOCS / script))["DRAWN"]
+    with figures.collected() as found:
+        for draw in drawn:
+            draw()
+    assert len(found) == len(drawn)
+    for name, description in found.items():
+        assert figures.differences(figures.committed(name), description) == [], f"run python docs/{script}"
 
 
 def test_a_figure_with_other_numbers_is_noticed():
