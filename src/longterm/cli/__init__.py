@@ -49,6 +49,7 @@ COMMANDS = {
     "run": Command("run:RunCommand", "Compare learners on a problem of your choice."),
     "arena": Command("arena:ArenaCommand", "Run every learner on every problem and rank them."),
     "report": Command("report:ReportCommand", "Draw the figures and write the page of finished experiments."),
+    "fit": Command("fit:FitCommand", "Fit a linear model to Parquet or CSV files of any size."),
     "pace": Command("pace:PaceCommand", "Spend a budget over a log of auctions."),
     "serve": Command("serve:ServeCommand", "Serve live objects over HTTP, with metrics and a page."),
     "state": Command("state:StateCommand", "List what a service's database holds."),

@@ -90,7 +90,7 @@ def row_block(X: Any, dimension: int, first_round: int | None = None) -> RowBloc
 
 
 def _dense_block(X: Any, dimension: int, first_round: int | None) -> RowBlock:
-    rows = _as_floats(np.asarray(X))
+    rows = _as_floats(_as_array(X))
     if rows.ndim != 2 or rows.shape[1] != dimension:
         raise InputError("X", f"has shape {rows.shape}", f"Give rows of {dimension} features, shape (n, {dimension})")
     rows = np.ascontiguousarray(rows)
@@ -99,6 +99,16 @@ def _dense_block(X: Any, dimension: int, first_round: int | None) -> RowBlock:
         row = int((~np.isfinite(rows)).any(axis=1).argmax())
         raise _not_finite(row, first_round)
     return RowBlock(rows, len(rows), size * math.sqrt(dimension), first_round)
+
+
+def _as_array(X: Any) -> Any:
+    """Return an array. A data frame with columns of Arrow's or nullable types becomes float64, NaN for empty cells."""
+    if hasattr(X, "columns") and not all(isinstance(dtype, np.dtype) for dtype in getattr(X, "dtypes", ())):
+        try:
+            return X.to_numpy(dtype=np.float64, na_value=np.nan)
+        except (TypeError, ValueError):  # text
+            pass
+    return np.asarray(X)
 
 
 def _as_floats(X: Any) -> Any:
