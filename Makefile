@@ -14,7 +14,7 @@ endif
 # Tests start Python hundreds of times, so compiled sources are kept.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help reproduce pacing routing test tests soaked test-all test-processors coverage quick lint docs package soak bench bench-live bench-linear bench-models bench-calibration bench-router bench-scale bench-gpu test-gpu clean
+.PHONY: help reproduce pacing routing test tests soaked test-all test-processors coverage quick lint docs package soak bench bench-live bench-linear bench-models bench-calibration bench-router bench-scale bench-gpu test-engines test-gpu clean
 
 help:
 	@echo "make reproduce   two of the paper's experiments: tables, figures, and a page, results/report.html"
@@ -22,6 +22,7 @@ help:
 	@echo "make test-all    and the full cross of learners, problems and engines, and runs at full size"
 	@echo "make quick       the part of the tests to run while working"
 	@echo "make test-processors  the tests that compute, under other instruction sets, BLAS kernels and hash seeds"
+	@echo "make test-engines  install Ray and Spark, and run their tests: workers, driver and JVM are killed (2 minutes; Java 17)"
 	@echo "make pacing      spend a budget over auctions (real where LONGTERM_DATA has them, else invented): tables, figures in results/"
 	@echo "make routing     route prompts to language models under a budget: every method on two tables, figures in results/"
 	@echo "make coverage    the share of lines that the tests run, and a page that shows the others: build/coverage"
@@ -91,6 +92,12 @@ test-processors: $(READY)
 		echo "$$settings"; \
 		env $$(echo $$settings | tr '$(comma)' ' ') $(PYTEST) -q -m "not cross" $(COMPUTING) || exit 1; \
 	done
+
+# Heavy engines. Without Java the tests of Spark are skipped.
+ENGINE_TESTS := tests/compat/test_spark.py tests/data/test_group_model.py tests/lab/experiments/test_interruptions.py
+test-engines: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[ray,spark]"
+	$(BIN)/python -m pytest -q -n 0 $(ENGINE_TESTS) -k "test_ray or test_spark"
 
 quick: $(READY)
 	$(PYTEST) -q --thin -m "not slow and not cross"

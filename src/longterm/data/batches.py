@@ -23,8 +23,8 @@ from longterm.errors import DataError, InputError
 Files = str | PathLike[str] | Sequence[str | PathLike[str]]
 M = TypeVar("M")
 BATCH_ROWS = 8192
-CSV_BLOCK, BUFFER = 2**22, 2**16
-"""The bytes of a CSV file that are parsed at once, and those of each column of a Parquet file that are read at once."""
+CSV_BLOCK = 2**22
+"""The bytes of a CSV file that are parsed at once."""
 MOST_CLASSES = 100
 """More different labels are taken for targets."""
 WIDENED = ("intercept_bound", "residual_radius")
@@ -272,12 +272,16 @@ class _Table:
         with self._readable(file):
             if _is_csv(file):
                 return 0, self._guarded(file, self._open_csv(file, self._number_types(file), chosen))
-            opened = self._parquet.ParquetFile(file, buffer_size=BUFFER)
+            opened = self._parquet.ParquetFile(file)
             sizes = [opened.metadata.row_group(number).num_rows for number in range(opened.num_row_groups)]
             first = int(np.searchsorted(np.cumsum(sizes), skip, side="right"))
-            groups = list(range(first, len(sizes)))
-            parts = opened.iter_batches(batch_rows, row_groups=groups, columns=chosen, use_threads=False)
-            return sum(sizes[:first]), self._guarded(file, parts)
+            options = {"columns": chosen, "use_threads": False}
+            each = (  # one group at a time, which takes half the memory of one call for all
+                part
+                for group in range(first, len(sizes))
+                for part in opened.iter_batches(batch_rows, row_groups=[group], **options)
+            )
+            return sum(sizes[:first]), self._guarded(file, each)
 
     def _guarded(self, file: Path, parts: Any) -> Iterator[Any]:
         with self._readable(file):

@@ -5,6 +5,7 @@ import os
 import pickle
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import time
 import warnings
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_completed
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import ClassVar
 
@@ -160,7 +162,7 @@ def test_a_worker_that_is_lost_again_and_again_is_reported(tmp_path, monkeypatch
 
 
 @pytest.mark.slow
-def test_dask_loses_a_worker_and_gives_the_same_files(tmp_path, monkeypatch, workers_import_support, whole):
+def test_dask_loses_a_worker_and_gives_the_same_files(tmp_path, monkeypatch, workers_import_support, whole, own_module):
     distributed = pytest.importorskip("distributed", reason="needs the extra `dask`")
     monkeypatch.setenv("LOSE_ONCE", str(tmp_path / "lost"))
     monkeypatch.setenv("DASK_DISTRIBUTED__WORKER__MULTIPROCESSING_METHOD", "spawn")
@@ -173,6 +175,8 @@ def test_dask_loses_a_worker_and_gives_the_same_files(tmp_path, monkeypatch, wor
     ):
         warnings.simplefilter("ignore")  # of Dask's own sockets, when its worker is killed
         executor = client.get_executor(retries=3)
+        with pytest.raises(LongtermError, match=MISSING):
+            quietly(own_module, tmp_path / "own", Backend(executor=executor))
         quietly(spec, tmp_path / "folder", Backend(executor=executor))
         quietly(SMALL, tmp_path / "small", Backend(executor=executor))
     assert (tmp_path / "lost").exists()
@@ -183,7 +187,7 @@ def test_dask_loses_a_worker_and_gives_the_same_files(tmp_path, monkeypatch, wor
 
 @pytest.mark.slow
 @pytest.mark.cross
-def test_ray_loses_a_worker_and_gives_the_same_files(tmp_path, monkeypatch, workers_import_support, whole):
+def test_ray_loses_a_worker_and_gives_the_same_files(tmp_path, monkeypatch, workers_import_support, whole, own_module):
     ray = pytest.importorskip("ray", reason="needs the extra `ray`")
     monkeypatch.setenv("LOSE_ONCE", str(tmp_path / "lost"))
     spec = with_learner("lose_the_worker")
@@ -191,6 +195,8 @@ def test_ray_loses_a_worker_and_gives_the_same_files(tmp_path, monkeypatch, work
         warnings.simplefilter("ignore")
         ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False)
         try:
+            with pytest.raises(LongtermError, match=MISSING):
+                quietly(own_module, tmp_path / "own", Backend(executor="longterm.compat.ray:executor"))
             quietly(spec, tmp_path / "folder", Backend(executor="longterm.compat.ray:executor"))
             quietly(SMALL, tmp_path / "small", Backend(executor="longterm.compat.ray:executor"))
         finally:
@@ -210,6 +216,29 @@ def test_a_module_that_only_the_worker_misses_has_a_remedy(tmp_path):
 
     with pytest.raises(LongtermError, match=r"a worker cannot import 'mine'\. .*upload_file.*runtime_env"):
         quietly(SMALL, tmp_path / "folder", Backend(executor=Elsewhere()))
+
+
+@pytest.fixture
+def own_module(tmp_path, monkeypatch):
+    """Return a specification with a learner of a module that was imported here and is gone: a worker cannot have it."""
+    monkeypatch.syspath_prepend(tmp_path / "here")
+    (tmp_path / "here").mkdir()
+    file = tmp_path / "here" / "own_module.py"
+    file.write_text("from longterm import AOGD\n\ndef build(problem, horizon):\n    return AOGD.for_problem(problem)\n")
+    import_module("own_module")
+    shutil.rmtree(tmp_path / "here")
+    yield replace(SMALL, learners=(LearnerSpec("own_module:build", name="mine"), LearnerSpec("aogd")))
+    del sys.modules["own_module"]
+
+
+MISSING = r"a worker cannot import 'own_module'\. .*upload_file.*runtime_env"
+
+
+@pytest.mark.slow
+def test_processes_without_the_users_module(tmp_path, own_module):
+    quietly(own_module, tmp_path / "here")  # this process has it
+    with pytest.raises(LongtermError, match=MISSING):
+        quietly(own_module, tmp_path / "folder", Backend(workers=2))
 
 
 def test_an_interrupted_batch_ends_with_the_same_files(whole, tmp_path):

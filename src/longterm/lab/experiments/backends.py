@@ -95,7 +95,7 @@ class _Pool:
         """Yield the results in the order of completion. A cluster keeps a result as long as its future lives."""
         left = list(arguments)
         for start in range(STARTS):
-            futures = {self.executor.submit(_quietly, function, *one): one for one in left}
+            futures = {self.executor.submit(_on_worker, function, *one): one for one in left}
             try:
                 for future in as_completed(list(futures)):
                     result = future.result()
@@ -134,12 +134,24 @@ def _is_lost(error: Exception) -> bool:
     return isinstance(error, BrokenExecutor) or type(error).__name__ in LOST_WORKER_ERRORS
 
 
+def _on_worker(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a job on a worker. A module that is missing there raises its own error, whatever message it led to."""
+    try:
+        return _quietly(function, *arguments)
+    except InputError as error:
+        missing = error.__cause__
+        if isinstance(missing, ModuleNotFoundError):
+            raise ModuleNotFoundError(str(missing), name=missing.name) from None
+        raise
+
+
 def _of_worker(error: Exception) -> Exception:
-    """Return the error to raise: a module that only the worker misses gets a remedy."""
+    """Return the error to raise: a module that only the worker misses gets a remedy. Ray wraps the error's cause."""
     if not isinstance(error, ModuleNotFoundError):
         return error
+    missing = getattr(error, "cause", error)
     return LongtermError(
-        f"a worker cannot import {error.name!r}. Install it on every machine, or send it to the workers: "
+        f"a worker cannot import {missing.name!r}. Install it on every machine, or send it to the workers: "
         'client.upload_file("mine.py") with Dask, runtime_env={"working_dir": "."} with Ray'
     )
 

@@ -1,0 +1,78 @@
+"""Peak memory of a model that learns 1 GB of Parquet in batches: python benchmarks/larger_than_memory.py [GB].
+
+A fresh process for each size. The files have 200 columns of random numbers and are removed at the end. A second run
+shows files whose row groups are as large as Arrow writes them by default. The weights of the smallest set are compared
+with those of one pass in memory.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from longterm.linear_model import BudgetLinearLearner
+
+COLUMNS, FILE_ROWS = 200, 78_125
+"""A file holds 125 MB."""
+NAMES = [f"f{column}" for column in range(COLUMNS)]
+ONE_PASS = """
+import resource, sys, time
+from pathlib import Path
+from longterm.data import learn_files
+from longterm.linear_model import BudgetLinearLearner
+folder, files, out = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+begin = time.perf_counter()
+paths = sorted(folder.glob("*.parquet"))[:files]
+model = learn_files(BudgetLinearLearner(200, budget=5.0), paths, "y", out=out, progress=None)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, model.rounds, time.perf_counter() - begin)
+"""
+
+
+def write(folder: Path, files: int, group: int) -> None:
+    """Write files of random rows, in groups of so many rows."""
+    rng = np.random.default_rng(0)
+    w = rng.normal(size=COLUMNS) * (rng.random(COLUMNS) < 0.1)
+    schema = pa.schema([(name, pa.float64()) for name in [*NAMES, "y"]])
+    for number in range(files):
+        X = rng.normal(size=(FILE_ROWS, COLUMNS))
+        y = np.where(X @ w + rng.normal(size=FILE_ROWS) > 0, 1.0, -1.0)
+        with pq.ParquetWriter(folder / f"{number:03d}.parquet", schema) as file:
+            file.write_table(pa.table([*X.T.copy(), y], schema=schema), row_group_size=group)
+
+
+def one_pass(folder: Path, files: int, out: Path) -> None:
+    out.unlink(missing_ok=True)
+    command = [sys.executable, "-c", ONE_PASS, str(folder), str(files), str(out)]
+    peak, rows, seconds = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    unit = 2**20 if sys.platform == "darwin" else 2**10  # bytes there, kilobytes elsewhere
+    size = sum(file.stat().st_size for file in sorted(folder.glob("*.parquet"))[:files])
+    print(
+        f"{size / 1e6:8.0f} MB of files  {int(rows):9,} rows  peak {int(peak) / unit:5.0f} MB  {float(seconds):5.1f} s"
+    )
+
+
+def main() -> None:
+    files = round(float(sys.argv[1]) * 8) if len(sys.argv) > 1 else 8
+    for group in (10_000, FILE_ROWS):
+        with tempfile.TemporaryDirectory() as name:
+            folder, out = Path(name), Path(name) / "model"
+            write(folder, files, group)
+            print(f"groups of {group:,} rows")
+            for count in sorted({files, max(files // 2, 1), 1}):
+                one_pass(folder, count, out)
+                if count == 1:
+                    table = pq.read_table(folder / "000.parquet")
+                    whole = BudgetLinearLearner(COLUMNS, budget=5.0)
+                    whole.learn(np.column_stack([table.column(name) for name in NAMES]), np.asarray(table.column("y")))
+                    same = np.array_equal(whole.weights, BudgetLinearLearner.load(out).weights)
+                    print(f"weights equal to those of one pass in memory, bit for bit: {same}")
+
+
+if __name__ == "__main__":
+    main()
