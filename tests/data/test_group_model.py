@@ -13,6 +13,7 @@ pytest.importorskip("numba", reason="linear models need the extra `linear`")
 
 from longterm.data import group_fit  # noqa: E402
 from longterm.linear_model import BudgetLinearClassifier, BudgetLinearRegressor  # noqa: E402
+from spark_stream import block_of_page  # noqa: E402
 
 MODEL = BudgetLinearClassifier(passes=1, random_state=0)
 FIT = group_fit(MODEL, key="shop", label="sold", order="row")
@@ -61,10 +62,11 @@ def test_dask(wanted):
     import dask
     import dask.dataframe as dd
 
-    meta = {"shop": "i8", "rows": "i8", "model": "object", "error": "object"}
     with dask.config.set(scheduler="synchronous", **{"dataframe.convert-string": False}):
         frame = dd.from_pandas(shops().sample(frac=1, random_state=0), npartitions=3)
-        assert models(frame.groupby("shop").apply(FIT, meta=meta).compute()) == wanted
+        names = {"frame": frame, "fit": FIT}
+        exec(block_of_page("meta=", only=True), names)
+        assert models(names["models"].compute()) == wanted
 
 
 @pytest.mark.slow
@@ -75,8 +77,9 @@ def test_ray_data(wanted):
         warnings.simplefilter("ignore")
         ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False)
         try:
-            rows = ray.data.from_pandas(shops().sample(frac=1, random_state=0))
-            found = rows.groupby("shop").map_groups(FIT, batch_format="pandas").to_pandas()
+            names = {"frame": ray.data.from_pandas(shops().sample(frac=1, random_state=0)), "fit": FIT}
+            exec(block_of_page("map_groups", only=True), names)
+            found = names["models"].to_pandas()
         finally:
             ray.shutdown()
     found["error"] = found["error"].astype(object).where(found["error"].notna(), None)

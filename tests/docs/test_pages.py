@@ -34,6 +34,7 @@ NEEDS = {
     "BudgetLinear": "numba",
     "matplotlib": "matplotlib",
     "load_table": "pandas",
+    "learn_files": "pyarrow",
     "import torch": "torch",
 }
 

@@ -204,3 +204,25 @@ def test_predictions_are_signs_of_margins_or_margins():
     np.testing.assert_array_equal(regressor.predict(X.tolist()), regressor.margins(X))
     assert classifier.predict(np.zeros((0, 7))).shape == (0,)
     assert set(classifier.predict(sparse.csr_array(X))) == {-1.0, 1.0}
+
+
+def test_frames_of_arrow_and_nullable_columns():
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((50, 3)), np.where(rng.random(50) < 0.5, 1, -1)
+    plain = BudgetLinearLearner(3, budget=1.0)
+    plain.learn(X, y)
+    frame = pandas.DataFrame(X, columns=list("abc"))
+    for backend in ("pyarrow", "numpy_nullable"):
+        typed = frame.convert_dtypes(dtype_backend=backend, convert_integer=False)
+        assert not isinstance(typed["a"].dtype, np.dtype)
+        learner = BudgetLinearLearner(3, budget=1.0)
+        learner.learn(typed, pandas.Series(y).convert_dtypes(dtype_backend=backend))
+        np.testing.assert_array_equal(learner.weights, plain.weights)
+        typed.loc[7, "b"] = None
+        with pytest.raises(InputError, match="row 7 holds NaN"):
+            learner.learn(typed, y)
+        with pytest.raises(InputError, match="has dtype object"):
+            learner.learn(typed.assign(b="text"), y)
+        assert learner.rounds == 50

@@ -4,6 +4,7 @@ FOLDER/in has the rows of `write_stream`. FOLDER/decisions.parquet and FOLDER/mo
 """
 
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from longterm import AOGD, observe
-from longterm.compat.spark import PROVIDER, ROCKSDB, decide
+from longterm.compat.spark import PROVIDER, ROCKSDB
 from longterm.data import group_fit
 from longterm.linear_model import BudgetLinearClassifier
 from longterm.play import KeyedLearner
@@ -67,7 +68,16 @@ def shops():
     return frame
 
 
+def block_of_page(word, only=False):
+    """Return the code of the guide that has this word: the block, or only the line."""
+    text = (Path(__file__).parents[2] / "docs" / "guides" / "beyond_one_machine.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```(?:python|{code-block} python)\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+    (block,) = [one for one in blocks if word in one]
+    return "\n".join(line for line in block.splitlines() if not only or word in line)
+
+
 def main(folder):
+    os.chdir(folder)  # the page writes to relative paths, and so does the JVM
     os.environ |= {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
     from pyspark.sql import SparkSession
 
@@ -82,14 +92,13 @@ def main(folder):
     }
     spark = SparkSession.builder.master(os.environ.get("SPARK_MASTER", "local[2]")).config(map=settings).getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
-    rows = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(folder / "in"))
-    decisions = decide(rows, key="customer", learner=KEYED, expire_after=3600.0)
-    writer = decisions.writeStream.format("parquet").option("checkpointLocation", str(folder / "checkpoint"))
-    writer.option("path", str(folder / "out")).trigger(availableNow=True).start().awaitTermination()
-    spark.read.parquet(str(folder / "out")).toPandas().to_parquet(folder / "decisions.parquet")
-    models = spark.createDataFrame(shops()).groupBy("shop")
-    schema = "shop bigint, rows bigint, model binary, error string"
-    models.applyInPandas(FIT, schema).toPandas().to_parquet(folder / "models.parquet")
+    rows = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet("in")
+    names = {"stream": rows, "keyed": KEYED, "fit": FIT, "frame": spark.createDataFrame(shops())}
+    exec(block_of_page("import decide"), names)
+    names["query"].awaitTermination()
+    spark.read.parquet("decisions").toPandas().to_parquet("decisions.parquet")
+    exec(block_of_page("applyInPandas", only=True), names)
+    names["models"].toPandas().to_parquet("models.parquet")
     spark.stop()
 
 
