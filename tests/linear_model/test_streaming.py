@@ -11,7 +11,7 @@ from scipy import sparse
 from hypothesis_settings import examples
 from linear_learners import learner_for, rows_and_labels, same, step_all
 from longterm import Problem
-from longterm.errors import SnapshotError
+from longterm.errors import InputError, SnapshotError
 from longterm.learners import AdaptiveAFTRL, AdaptivePenalisedFTRL
 from longterm.linear_model import BudgetLinearLearner
 from longterm.linear_model._average import Average
