@@ -25,7 +25,7 @@ import spark_stream
 from longterm.compat.spark import decide
 
 pytestmark = [pytest.mark.slow, pytest.mark.cross]
-SECONDS = 180
+SECONDS = 400
 SCRIPT = Path(spark_stream.__file__)
 
 

@@ -33,7 +33,7 @@ def decide(stream: Any, *, key: str, learner: KeyedLearner, expire_after: float 
     Returns
     -------
     pyspark.sql.DataFrame
-        A streaming frame with the columns key, request, round, x and ignored: those of `longterm.play.Decision`.
+        A streaming frame with the columns key, request, round and x, and `ignored`: the rows of the key without effect.
         Write it with a checkpoint, and every row of the stream changes the state exactly once.
     """
     streaming: Any = import_optional("pyspark.sql.streaming", "decide needs Spark", "spark")
