@@ -7,9 +7,11 @@ import shlex
 import shutil
 import subprocess
 import sys
+from glob import glob
 from importlib import import_module
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from longterm.cli import COMMANDS as COMMAND_NAMES
@@ -298,9 +300,14 @@ def test_the_commands_of_the_docs_run(reports, capsys):
     (mine, *_) = [block for kind, block in BLOCKS if kind == "toml"]
     assert "rounds = 2000" in mine
     Path("mine.toml").write_text(mine.replace("rounds = 2000", "rounds = 100"))
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow", reason="longterm fit reads Parquet")
+    rows = pandas.DataFrame(np.random.default_rng(0).normal(size=(500, 3)), columns=list("abc"))
+    Path("data").mkdir(exist_ok=True)
+    rows.assign(y=rows["a"] > rows["b"]).to_parquet("data/rows.parquet")
     for line in COMMANDS:
         if not NEEDS_MORE.search(line):
-            words = shlex.split(line, comments=True)[1:]
+            words = [one for word in shlex.split(line, comments=True)[1:] for one in sorted(glob(word)) or [word]]
             options = {"reproduce": QUICK, "run": ["--workers", "1"]}.get(words[0], [])
             assert main([*words, *options]) == 0, capsys.readouterr().err
     assert Path("quick/summary.json").read_bytes() == Path("again/summary.json").read_bytes()
