@@ -42,7 +42,7 @@ class Batch(NamedTuple):
 def read_batches(
     files: Files, label: str, *, drop: str | Sequence[str] = (), skip: int = 0, batch_rows: int = BATCH_ROWS
 ) -> Iterator[Batch]:
-    r"""Yield the rows of files in batches, in the order of the files (extra `parquet`: pyarrow).
+    r"""Return the rows of files in batches, in the order of the files (extra `parquet`: pyarrow).
 
     Parameters
     ----------
@@ -57,10 +57,10 @@ def read_batches(
     batch_rows : int
         The largest number of rows in a batch of a Parquet file. Batches of a CSV file have about 4 MB of text.
 
-    Yields
-    ------
-    Batch
-        At least one row, and the number of rows before it.
+    Returns
+    -------
+    iterator of Batch
+        Batches of at least one row, with the number of rows before them.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def learn_files(
     ----------
     model : estimator or learner
         An object of `longterm.linear_model` with `partial_fit` or `learn`.
-    files, label, drop, batch_rows
+    files, label, drop, batch_rows : optional
         As for `read_batches`. Give the same files in the same order to continue.
     out : path, optional
         The file of the model. If it exists, learning continues with the model in it.
@@ -106,6 +106,11 @@ def learn_files(
         The number of rows after which the model is saved. It is always saved at the end.
     progress : callable, "auto" or None
         A function of the rows learned and their total, if it is known. "auto": a bar on a terminal.
+
+    Returns
+    -------
+    estimator or learner
+        The model: that of `out`, if the file exists, otherwise the one that was given.
 
     Raises
     ------
