@@ -48,7 +48,7 @@ class ReproduceCommand:
     beta: float = BETA
     """A-OGD's trade-off in (0, 1): larger favours the constraint, smaller (down to 1/2) the regret."""
     rho: OptionalFloat = None
-    """The budget of sparse classification. Default: the one with 30 % non-zero coefficients offline."""
+    """The budget of sparse classification. Default: as in the paper, where 30 % of the coefficients are not 0."""
     engine: EngineChoice = "auto"
     """numpy, jax, or auto: jax if it is installed and the runs are long."""
     learners: NameList = ()

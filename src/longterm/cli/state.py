@@ -46,7 +46,7 @@ class StateCommand:
       release DB [LEDGER] KEY           close a hold, or the lease of a dead process
       correct DB [LEDGER] KEY ACTUAL    replace the cost of a settled hold
       release DB campaign TOKEN         give up an open round of a pacer, a chooser or a router
-      correct DB campaign TOKEN ACTUAL  replace what a closed one has cost
+      correct DB campaign TOKEN ACTUAL  replace the cost of a closed round
       rename DB OLD NEW                 give an object another name; stop its services first
       log DB --since 24h                who spent what, when and how much, as CSV or JSON lines
       backup DB FILE                    write a copy of a SQLite database while services use it
