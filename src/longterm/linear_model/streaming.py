@@ -80,9 +80,9 @@ class BudgetLinearLearner(BlockLearner):
     >>> learner.step(np.array([0, 2]), np.array([3.0, 4.0]), 1.0)
     0.0
     >>> round(learner.step_dense(np.array([0.0, 1.0, 1.0]), -1.0), 6)
-    0.013633
+    0.029033
     >>> learner.rounds, learner.weights.round(3)
-    (2, array([ 0.011, -0.005,  0.01 ]))
+    (2, array([ 0.04 , -0.015,  0.033]))
     """
 
     scales_by_default = True
