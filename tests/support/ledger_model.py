@@ -149,9 +149,8 @@ class Model:
         *,
         lease: bool = False,
     ) -> int:
-        known = self.holds.get(key)
+        known = old = self.holds.get(key)
         if known is not None and known.status in ("settled", "released") and known.closed + REMEMBER <= now:
-            self.archive.append(self.holds.pop(key))
             known = None
         if known is not None:
             if (known.account, known.asked) != (account, amount) or known.status == "released":
@@ -167,6 +166,8 @@ class Model:
                 raise OutOfBudgetError(name, amount, exposure)
         for _, found in self.chain(account):
             found.add(now, 0, amount, amount)
+        if old is not None and known is None:
+            self.archive.append(old)
         expires = None if seconds is None else now + seconds
         fresh = Hold(account, amount, amount, amount, now, expires, lease, answer=amount)
         fresh.spent = known.spent if known is not None else 0
@@ -611,12 +612,12 @@ class Search:
         self.look()
 
     def give_up(self, name: str) -> None:
-        """Close the choices of an object that are too old, as its next call does. A bid is taken to be lost."""
+        """Close the choices and bids of an object that are too old, as its next call does. They count in full."""
         self.model.tick(self.now)
         for waiting in [one for one in self.choices if one.name == name]:
             if waiting.opened < self.clock.wall() - MAX_AGE:
                 self.choices.remove(waiting)
-                self.model.settle(self.now, waiting.key, 0 if waiting.is_bid else waiting.amount)
+                self.model.settle(self.now, waiting.key, waiting.amount)
 
 
 STATUS = ("settled", "released", "expired")

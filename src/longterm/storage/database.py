@@ -27,8 +27,12 @@ CONNECT_PAUSE = 0.005
 """Seconds between attempts to connect to a busy file."""
 BUSY_SECONDS = 30.0
 """The time that a call waits for another process's transaction."""
-RETRY_SECONDS = (0.0001, 0.001)
-"""The shortest and the longest pause before a statement is tried again."""
+RETRY_SECONDS = (0.001, 0.01)
+"""The first and the longest pause before a statement is tried again. It doubles, and is drawn from 0.1 to 1 of it.
+
+Where many processes wait, those that wait long leave the others to make several calls in a row, each with a copy that
+is up to date. That is faster for all than to take turns, since a process reads the state again after each turn.
+"""
 SYNCHRONISE_SECONDS = 60.0
 """The server's time is read again after this time. A clock of this machine that jumps further is checked."""
 MOVED_SECONDS = 0.001
@@ -449,9 +453,10 @@ class Database:
 
     def _execute_patiently(self, connection: sqlite3.Connection, sql: str, arguments: Sequence[Any]) -> Any:
         """Execute a statement once no other process writes. SQLite's own waiting starves processes for 0.1 s."""
-        end = time.monotonic() + BUSY_SECONDS
+        end, (pause, longest) = time.monotonic() + BUSY_SECONDS, RETRY_SECONDS
         while True:
-            time.sleep(random.uniform(*RETRY_SECONDS))
+            time.sleep(random.uniform(0.1, 1.0) * pause)
+            pause = min(2 * pause, longest)
             try:
                 return connection.execute(sql, arguments)
             except sqlite3.OperationalError as error:

@@ -183,6 +183,8 @@ class Replica(Generic[C]):
         """Return the change that closes what is too old at a time. Every call makes it first, if anything is due."""
         self._positions: dict[str, int] = {}
         """The last positions that this process has applied: all there are, without a database."""
+        self._time: float | None = None
+        """The time of the present attempt of a call; None between calls."""
         self._unfinished: Change | None = None
         """A change that is being applied without a database."""
         self._last_version: int | None = None
@@ -207,7 +209,10 @@ class Replica(Generic[C]):
             raise
 
     def now(self) -> float:
-        """Return the time in seconds since 1970: the database's if there is one."""
+        """Return the time in seconds since 1970: the database's if there is one. One attempt of a call has one time."""
+        return self._read_time() if self._time is None else self._time
+
+    def _read_time(self) -> float:
         return self.clock.wall() if self.database is None else self.database.seconds()
 
     def transact(self, compute: Callable[..., R], *arguments: Any) -> R:
@@ -216,13 +221,14 @@ class Replica(Generic[C]):
         with guard.wait():
             guard.owner = threading.get_ident()
             try:
+                self._time = self._read_time()
                 if self._is_stale or self._unfinished is not None:
                     self._repair()
                 if self._is_due():
                     self._make(self._expiry)
                 return self._make(compute, *arguments)
             finally:
-                guard.owner = 0
+                guard.owner, self._time = 0, None
 
     def apply_message(self, position: Position | None, compute: Callable[..., Change], *arguments: Any) -> None:
         """Make a change that a message of a queue asks for, once. Without a position it is an ordinary change.
@@ -278,7 +284,7 @@ class Replica(Generic[C]):
             if self._is_current(database):
                 raise
         self._is_stale = True
-        statements, guarded = ((), 0) if computed is None else computed.statements(copy, self.name, database.seconds())
+        statements, guarded = ((), 0) if computed is None else computed.statements(copy, self.name, self.now())
         if computed is not None and not database.needs_lock(statements) and database.write(statements, guarded):
             change = computed
         else:
@@ -405,13 +411,14 @@ class Replica(Generic[C]):
                         attempt, computed = computed, None
                         if database.write_if_current(statements):
                             return attempt
+                    self._time = self._read_time()
                     self._read_object(database, is_known=is_known)
                     is_known = False  # after a conflict the copy may hold what was not written
                     expiry = self._expiry() if self._is_due() else None
                     if expiry is None:
                         change = compute(*arguments)
                     written = change if expiry is None else expiry
-                    database.write_locked(*written.statements(self.copy, self.name, database.seconds()))
+                    database.write_locked(*written.statements(self.copy, self.name, self.now()))
             except ConflictError:
                 continue
             if expiry is not None:

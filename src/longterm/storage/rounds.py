@@ -1,7 +1,8 @@
 """Copies of objects with rounds: a state that is written whole, and rounds that are opened, changed and closed.
 
-Each round is a row, and each row carries the version of the state that changed it last. A call writes the state and the
-rows that it changes in one transaction. A replica that is behind reads the rows that were changed since its version.
+Each round is a row, and each row carries the version of the state that changed it last after it was opened. A call
+writes the state and the rows that it changes in one transaction. A replica that is behind reads the rows that are new,
+and those that were changed since its version.
 A call that opens a round and leaves the state as it is inserts a row only. `docs/explanation/stored_objects.md` has a
 drawing.
 
@@ -83,7 +84,7 @@ class RoundChange(NamedTuple, Generic[S, T]):
         content, epoch, opened = self.round
         data = b"" if not number else copy.encode_round(content) if self.status == OPEN else copy.record(content)
         if number > copy.asked:
-            given = name, number, self.status, epoch, opened, after, data
+            given = name, number, self.status, epoch, opened, data
             if written:
                 written.append((sql.INSERT_ROUND, given))
             else:

@@ -5,7 +5,7 @@ of `longterm_rounds`, the answers that idempotency keys repeat rows of `longterm
 rows of `longterm_parts`. Ledgers have accounts, holds and groups. The last messages of a queue that an object has
 applied are rows of `longterm_positions`. A change of the state raises the version, and a
 statement names the version that it starts from. So a statement of a replica with an old copy changes no row, and that
-replica reads again. Every round carries the version that changed it last.
+replica reads again. Every round carries the version that changed it last after it was opened, 0 before.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ TABLES = (
     "CREATE INDEX longterm_open_holds ON longterm_holds (ledger, lease, expires) WHERE status = 0",
     "CREATE INDEX longterm_closed_holds ON longterm_holds (ledger, closed) WHERE status <> 0",
     "CREATE INDEX longterm_corrections ON longterm_entries (ledger, key)",
-    "CREATE INDEX longterm_changes ON longterm_rounds (object, changed)",
+    "CREATE INDEX longterm_changes ON longterm_rounds (object, changed) WHERE changed > 0",
     "CREATE INDEX longterm_key_times ON longterm_keys (object, opened)",
 )
 _ASKED = "COALESCE((SELECT MAX(number) FROM longterm_rounds WHERE object = o.name), 0)"
@@ -70,12 +70,12 @@ UPDATE_OBJECT_UP_TO = (
 )
 _ROW = "number, status, epoch, opened, content"
 _NEW_ROUND = "INSERT INTO longterm_rounds (object, number, status, epoch, opened, changed, content) SELECT"
-INSERT_ROUND = f"{_NEW_ROUND} ?, ?, ?, ?, ?, ?, ? WHERE TRUE"
-OPEN_ROUND = f"{_NEW_ROUND} name, ?, ?, ?, ?, ?, ? FROM longterm_objects WHERE name = ? AND version = ?"
+INSERT_ROUND = f"{_NEW_ROUND} ?, ?, ?, ?, ?, 0, ? WHERE TRUE"
+OPEN_ROUND = f"{_NEW_ROUND} name, ?, ?, ?, ?, 0, ? FROM longterm_objects WHERE name = ? AND version = ?"
 UPDATE_ROUND = "UPDATE longterm_rounds SET status = ?, changed = ?, content = ? WHERE object = ? AND number = ?"
 READ_ROUND = f"SELECT {_ROW} FROM longterm_rounds WHERE object = ? AND number = ?"
 READ_OPEN = f"SELECT {_ROW} FROM longterm_rounds WHERE object = ? AND status = 0"
-READ_CHANGED = f"SELECT {_ROW} FROM longterm_rounds WHERE object = ? AND changed > ?"
+READ_CHANGED = f"SELECT {_ROW} FROM longterm_rounds WHERE object = ? AND changed > ? AND changed > 0"
 READ_NEW = f"SELECT {_ROW} FROM longterm_rounds WHERE object = ? AND number > ?"
 DELETE_ROUNDS = "DELETE FROM longterm_rounds WHERE object = ? AND number <= ? AND status <> 0 AND changed <= ?"
 INSERT_KEY = f"INSERT INTO longterm_keys (object, key, {_ROW}) SELECT ?, ?, ?, ?, ?, ?, ? WHERE TRUE"

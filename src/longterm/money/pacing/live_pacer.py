@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any, Literal, NamedTuple, Self
@@ -14,7 +14,7 @@ from longterm._base import validate
 from longterm._base.display import ReprMixin
 from longterm._base.exact_sum import ExactSum
 from longterm._base.states import state_leaves
-from longterm.errors import InputError
+from longterm.errors import ExpiredTokenError, InputError, TokenError
 from longterm.money.ledger.accounts import ABSURD
 from longterm.money.ledger.spending import SharedAccount, Spending
 from longterm.money.pacing.base import Outcome, Pacer
@@ -36,6 +36,7 @@ from longterm.storage.replica import Metrics, Replica, Stored
 from longterm.storage.rounds import (
     CORRECTED,
     DONE,
+    EXPIRED,
     NOTHING,
     SKIPPED,
     NoChange,
@@ -144,6 +145,13 @@ class PacerCopy(RoundsCopy[CampaignState, tuple[float, float]]):
             return self.state
         return CampaignState(self.pacer.renewed(rule, sums.pop(since)), since, sums)
 
+    def refusal(self, number: int, status: int | None) -> TokenError:
+        """Return the error for a bid with this status."""
+        if status == EXPIRED and number > self.asked - self.closed_kept:
+            what = "it has expired, so it counts as paid in full"
+            return ExpiredTokenError(number, what, "Say what was paid with correct(), and use a larger max_age")
+        return super().refusal(number, status)
+
     # --- storage ---------------------------------------------------------------------------------------------
 
     def encode_state(self, state: CampaignState) -> bytes:
@@ -172,8 +180,15 @@ class PacerCopy(RoundsCopy[CampaignState, tuple[float, float]]):
         return raw_bytes(np.array(content, dtype=np.float64))
 
     def record(self, content: Any) -> bytes:
-        """Return all payments of a closed bid: a bid that was skipped or has expired has paid 0."""
-        return content if isinstance(content, bytes) else raw_bytes(np.array([*content[2:], 0.0][:1]))
+        """Return all payments of a closed bid: one that has expired counts with its amount."""
+        return content if isinstance(content, bytes) else raw_bytes(np.array([content[2 if len(content) > 2 else 0]]))
+
+    def state_without(self, state: CampaignState, expired: Iterable[int]) -> CampaignState:
+        """Return the state after bids have expired: each counts as paid in full, and the price stays."""
+        rule = state.rule
+        for number in expired:
+            rule = self.pacer.correct(rule, self.open[number].content[0])
+        return state if rule is state.rule else state._replace(rule=rule)
 
     def decode_round(self, row: RoundRow) -> tuple[float, float]:
         amount, value = np.frombuffer(row.content, dtype="<f8").tolist()
@@ -192,7 +207,8 @@ class PacerCopy(RoundsCopy[CampaignState, tuple[float, float]]):
 class LivePacer(Stored[PacerCopy]):
     """A pacer for a service: any thread or process may bid, and settle the auction later.
 
-    Open bids are held back, so the budget is never exceeded if no auction costs more than its bid. This constructor
+    Open bids are held back, and those that expire count in full, so the budget is never exceeded if no auction costs
+    more than its bid. This constructor
     keeps the state in memory, for one process. `LivePacer.open` keeps it in a database, which processes share.
 
     With a `period`, the budget and the horizon are for one day, week or month, and a campaign runs for months under one
@@ -212,7 +228,8 @@ class LivePacer(Stored[PacerCopy]):
     max_in_flight : int
         The largest number of open bids; `bid` raises a WindowFullError when it is reached.
     expire_after : int, optional
-        The age, in requests since, at which an open bid expires: its money is free again.
+        The age, in requests since, at which an open bid expires: it counts as paid in full until `correct` says what
+        was paid. So the budget is kept whatever is reported late. Call `settle(bid, 0)` for an auction that was lost.
     max_age : float, optional
         The age in seconds at which it expires, by whichever call comes next.
     remember : float
@@ -349,12 +366,12 @@ class LivePacer(Stored[PacerCopy]):
         expired = copy.outnumbered()
         copy.require_window(expired)
         worth = validate.non_negative_scalar("value", value)
-        amount = float(self.pacer.act(copy.state.rule, worth, hold=copy.held_without(expired)))
-        for number in expired:
-            self._pay(number, copy.open[number].epoch, 0.0)
+        state = copy.state_without(copy.state, expired)
+        amount = float(self.pacer.act(state.rule, worth, hold=copy.held_without(expired)))
+        self._pay_expired(expired)
         if self._spending is not None:
             amount = max(min(amount, *self._spending.room(amount)), 0.0)
-        change = copy.opening(copy.state, (amount, worth), replica.epoch, key, expired, now=now)
+        change = copy.opening(state, (amount, worth), replica.epoch, key, expired, now=now)
         if self._spending is not None:
             self._spending.hold(str(Token(change.number, epoch=replica.epoch)), amount, amount)
         return change
@@ -363,9 +380,8 @@ class LivePacer(Stored[PacerCopy]):
         """Return the change that closes the bids which are too old, and begins a new period."""
         copy = self._replica.copy
         expired = copy.outdated(now)
-        for number in expired:
-            self._pay(number, copy.open[number].epoch, 0.0)
-        return copy.expiry(copy.state_at(now), expired)
+        self._pay_expired(expired)
+        return copy.expiry(copy.state_without(copy.state_at(now), expired), expired)
 
     def settle(
         self,
@@ -478,7 +494,14 @@ class LivePacer(Stored[PacerCopy]):
         copy = self._replica.copy
         number, found = copy.find(bid, self._replica.now())
         self._pay(number, found.epoch, 0.0)
-        return copy.closing(number, copy.state, SKIPPED)
+        content: Any = *found.content, 0.0
+        return copy.changing(copy.state, number, found._replace(content=content), SKIPPED)
+
+    def _pay_expired(self, expired: Iterable[int]) -> None:
+        """Settle bids that have expired in the account, with what they hold."""
+        for number in expired:
+            amount, _ = self._replica.copy.open[number].content
+            self._pay(number, self._replica.copy.open[number].epoch, amount)
 
     def _pay(self, number: int, epoch: int, paid: float) -> None:
         """Settle a bid in the account."""
