@@ -3,9 +3,10 @@
     git worktree add ../before 58542ae1
     python benchmarks/beside.py ../before [SQLite|PostgreSQL] [KIND]
 
-A pair is ask and tell of a learner, bid and settle of a pacer, hold and settle of a ledger, act and settle of a chooser,
-route and settle of a router. Both checkouts take turns of 100 pairs, with durability "relaxed". "ratio" is the median
-over the turns of this version's time beside the other's; 1 and less is as fast. Then 4 processes share one chooser.
+A pair is ask and tell of a learner, bid and settle of a pacer, hold and settle of a ledger, act and settle of a
+chooser, route and settle of a router. Both checkouts take turns of 100 pairs, with durability "relaxed". "ratio" is the
+median over the turns of this version's time beside the other's. A ratio of 1 or less is as fast. Then 4 processes share
+one chooser, in turns of 2 seconds.
 """
 
 from __future__ import annotations
@@ -149,7 +150,9 @@ def shared(roots: dict[str, Path], urls: dict[str, str]) -> None:
                 rates[name].append(2 * done / SECONDS)
     then, now = statistics.median(rates["then"]), statistics.median(rates["now"])
     ratio = statistics.median(b / a for a, b in zip(rates["then"], rates["now"], strict=True))
-    print(f"    {PROCESSES} processes on one chooser, calls a second: then {then:,.0f}, now {now:,.0f}, ratio {ratio:.2f}")
+    print(
+        f"    {PROCESSES} processes on one chooser, calls a second: then {then:,.0f}, now {now:,.0f}, ratio {ratio:.2f}"
+    )
     for crowd in crowds.values():
         for worker in crowd:
             worker.close()

@@ -11,10 +11,10 @@ import pytest
 
 from clocks import ManualClock
 from live_plan import PROBLEM, learner, start
-from longterm import LiveLearner
+from longterm import Ledger, LiveLearner
 from longterm.calibration import LiveIntervals
 from longterm.errors import DatabaseError, ExpiredTokenError, InputError
-from longterm.money import DualMirrorDescent, LivePacer
+from longterm.money import DualMirrorDescent, LivePacer, SharedAccount
 from longterm.storage import database as databases
 from longterm.storage.contents import describe
 from longterm.storage.database import Database
@@ -139,6 +139,57 @@ def test_a_backup_is_whole_and_the_original_goes_on(tmp_path):
         copy.tell(first, loss_parameters=TARGET)
     with pytest.raises(InputError, match="no database"):
         LiveLearner(learner(), PROBLEM).backup(tmp_path / "other.db")
+
+
+def test_a_backup_that_fails_leaves_nothing_behind(tmp_path, monkeypatch):
+    def fails(partial, path):
+        assert partial.stat().st_size > 0
+        raise KeyboardInterrupt
+
+    with start(tmp_path) as live:
+        live.backup(tmp_path / "copy.db")
+        before = (tmp_path / "copy.db").read_bytes()
+        live.ask()
+        monkeypatch.setattr(databases, "replace_file", fails)
+        with pytest.raises(KeyboardInterrupt):
+            live.backup(tmp_path / "copy.db")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["copy.db", "service.db"]
+    assert (tmp_path / "copy.db").read_bytes() == before
+
+
+def test_a_copy_that_is_up_to_date_is_not_read_again(tmp_path, monkeypatch):
+    with Ledger.open(tmp_path / "service.db") as ledger:
+        ledger.add_account("a", 10**6)
+        account, rule = SharedAccount("a", units=1), DualMirrorDescent(budget=30.0, horizon=100, step=0.1, start=0.5)
+        with LivePacer.open(tmp_path / "service.db", rule, account=account) as one:
+            one.settle(one.bid(0.5), 0.1)
+            read, restore = [], one._replica.copy.restore
+            monkeypatch.setattr(one._replica.copy, "restore", lambda *given: read.append(given) or restore(*given))
+            for _ in range(5):
+                one.settle(one.bid(0.5), 0.1)
+            assert not read
+            with LivePacer.open(tmp_path / "service.db", rule, account=account) as other:
+                other.settle(other.bid(0.5), 0.1)
+                assert one.spent == other.spent
+            assert len(read) == 1
+
+
+def test_rounds_that_a_restored_database_does_not_know_are_forgotten(tmp_path):
+    """PostgreSQL is restored under a running process, which may find fewer rounds than it knows."""
+    with start(tmp_path) as live:
+        for _ in range(3):
+            live.tell(live.ask(), loss_parameters=TARGET)
+        kept, lost = live.ask(), live.ask()
+        connection = sqlite3.connect(tmp_path / "service.db")
+        connection.execute("DELETE FROM longterm_rounds WHERE number = ?", (lost.number,))
+        connection.execute("UPDATE longterm_objects SET version = version + 1")
+        connection.commit()
+        connection.close()
+        assert live.in_flight == (kept,)
+        with start(tmp_path) as other:
+            fresh = other.ask()
+        assert fresh.number == lost.number
+        assert live.in_flight == (kept, fresh)
 
 
 def test_a_database_that_stays_locked_says_so(tmp_path, monkeypatch):

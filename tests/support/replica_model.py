@@ -6,7 +6,9 @@ Some calls bring the feedback of a message in a queue, with its position, out of
 both could break alike are checked apart: keys by time, ages by the clock, money by fractions, positions by their order.
 
 A plan is a list of calls that are plain data, so it can be shortened: `shortest` drops calls while it still disagrees.
-`tests/storage/test_model.py` runs it with fixed seeds, and `make soak` for as long as asked.
+`tests/storage/test_model.py` runs it with fixed seeds, and `make soak` for as long as asked. Both models in turn:
+
+    PYTHONPATH=tests/support python tests/support/replica_model.py [SECONDS] [SEED] [postgres]
 """
 
 from __future__ import annotations
@@ -28,12 +30,14 @@ from longterm.errors import LongtermError, RepeatedPositionError
 from longterm.money import (
     EXP3IX,
     Budget,
+    Ceiling,
     Chooser,
     DualMirrorDescent,
     EntropicDual,
     EuclideanDual,
     ExcessHold,
     ExponentialWeights,
+    FirstPricePacer,
     FixedMixture,
     HedgeDual,
     InverseGapWeighting,
@@ -49,10 +53,12 @@ from longterm.money import (
     TableRegressor,
     ThompsonSampling,
 )
+from longterm.money.pacing.landscapes import LostPrices
 from longterm.problems import two_dimensional
 
 PROBLEM = two_dimensional()
 MAX_AGE, REMEMBER, EXPIRE_AFTER = 60.0, 300.0, 25
+TIMES = (1.0, 1.0, 20.0, 61.0, 301.0, 40_000.0)
 
 
 Plan = list[tuple[Any, ...]]
@@ -158,8 +164,17 @@ RULES: dict[str, Callable[[], PrimalDual]] = {
     "weights": lambda: PrimalDual(ExponentialWeights(3), HedgeDual(), BUDGET, HORIZON),
     "mixture": lambda: PrimalDual(FixedMixture([0.2, 0.3, 0.5]), HedgeDual(), BUDGET, HORIZON),
     "planned": lambda: PrimalDual(LinearUCB(3, 2), PlannedPrice(), BUDGET, HORIZON),
+    "ceiling": lambda: PrimalDual(
+        ThompsonSampling(3, 2), EuclideanDual(step=0.1), Ceiling(0.05, 0.3, bank=9.0), radius=30.0
+    ),
+    "cheapest": lambda: PrimalDual(
+        LinearUCB(3, 2), EntropicDual(0.2, step=0.05), Budget(4.0, 1.0, above_cheapest=True), HORIZON
+    ),
+    "floor": lambda: PrimalDual(
+        EXP3IX(3), EuclideanDual(), [BUDGET, Budget(0.5, 1.0, "at least", name="use")], HORIZON, stop=False, slater=0.1
+    ),
 }
-CONTEXTS: dict[str, Any] = {"exp3": [], "weights": [], "mixture": [], "cells": [1]}
+CONTEXTS: dict[str, Any] = {"exp3": [], "weights": [], "mixture": [], "cells": [1], "floor": []}
 
 
 def chooser_kind(name: str, holds: Any = "worst") -> Kind:
@@ -213,10 +228,17 @@ def chooser_kind(name: str, holds: Any = "worst") -> Kind:
 # --- the router, pacers, intervals, fleets ------------------------------------------------------------------------
 
 
-def make_router(url: Any, options: dict[str, Any]) -> Router:
-    options = options | ({} if url is None else {"durability": "relaxed"})
-    models = {"small": 1e-4, "large": 1e-2, "third": 1e-3}
-    return Router.for_models(models, per_request=2e-3, features=2, url=url, **options)
+def router_kind(**goal: Any) -> Kind:
+    def make(url: Any, options: dict[str, Any]) -> Router:
+        options = options | ({} if url is None else {"durability": "relaxed"})
+        models = {"small": 1e-4, "large": 1e-2, "third": 1e-3}
+        return Router.for_models(models, features=2, url=url, **goal, **options)
+
+    return Kind(make, call_router, do_router, view_router)
+
+
+def view_router(made: Router) -> Any:
+    return made.chooser.state, made.chooser.metrics(), made.models
 
 
 def do_router(made: Router, call: tuple[Any, ...], tokens: Tokens) -> Any:
@@ -224,14 +246,25 @@ def do_router(made: Router, call: tuple[Any, ...], tokens: Tokens) -> Any:
     if kind == "route":
         route = made.route([1.0, number], key=key)
         return (route.model, route.choice.number, route.choice.probabilities), route.choice
+    if kind == "remove":
+        return made.remove_model("third"), None
+    if kind == "add":
+        return made.add_model("third", 1e-3, largest=12e-3), None
+    if kind == "teach":
+        return made.teach([1.0, number], {"small": number, "third": 0.5}, {"small": 1e-4}), None
     choice = pick(tokens, place)
+    if kind == "skip":
+        return made.skip(str(choice)), None
+    if kind == "correct":
+        return made.chooser.correct(str(choice), 1e-4 * number, correction=key and f"correction {place % 3}"), None
     reward, cost = None if part == "cost" else number, None if part == "reward" else 1e-4 * number
     return made.settle(str(choice), reward, cost), None
 
 
 def call_router(_: Any, dice: random.Random) -> tuple[Any, ...]:
     part = dice.choice(["both", "reward", "cost"])
-    return dice.choice(["route", "settle"]), key_of(dice), recent(dice), dice.random(), part
+    names = ["route", "settle", "skip", "correct", "teach", "remove", "add"]
+    return dice.choices(names, [6, 6, 1, 1, 0.5, 0.2, 0.4])[0], key_of(dice), recent(dice), dice.random(), part
 
 
 HISTORY = PriceHistory(prices=[0.2, 0.5, 1.0], counts=[5, 3, 2], mean_value=0.5)
@@ -239,11 +272,13 @@ PACERS: dict[str, Callable[[], Any]] = {
     "mirror descent": lambda: DualMirrorDescent(budget=20.0, horizon=200, step=0.1, start=0.5, mirror="euclidean"),
     "planned": lambda: PlannedMirrorDescent(20.0, 200, 0.02, 1.0, HISTORY),
     "return": lambda: ReturnOnSpend(target=1.2, horizon=200, largest_value=2.0, largest_bid=2.0, budget=20.0),
+    "first price": lambda: FirstPricePacer(20.0, 200, LostPrices(np.linspace(0.0, 1.5, 8)), 0.5, 0.1),
 }
 
 
-def pacer_kind(name: str) -> Kind:
+def pacer_kind(name: str, **period: Any) -> Kind:
     def make(url: Any, options: dict[str, Any]) -> LivePacer:
+        options = options | period
         if url is None:
             return LivePacer(PACERS[name](), **options)
         return LivePacer.open(url, PACERS[name](), durability="relaxed", **options)
@@ -333,7 +368,9 @@ def view_learner(live: LiveLearner) -> Any:
 
 KINDS: dict[str, Kind] = {
     "learner": Kind(make_learner, call_learner, do_learner, view_learner),
-    "router": Kind(make_router, call_router, do_router, lambda made: (made.chooser.state, made.chooser.metrics())),
+    "router": router_kind(per_request=2e-3),
+    "router: bank": router_kind(per_request=2e-3, bank=100.0),
+    "router: quality": router_kind(least_quality=0.4),
     "intervals": Kind(
         make_intervals,
         call_intervals,
@@ -344,6 +381,8 @@ KINDS: dict[str, Kind] = {
         make_fleet, call_fleet, do_fleet, lambda fleet: (fleet.rounds, fleet.signed_violation, fleet.ask()), False
     ),
     **{f"pacer: {name}": pacer_kind(name) for name in PACERS},
+    "pacer: day": pacer_kind("mirror descent", period="day", timezone="Europe/Berlin"),
+    "pacer: week": pacer_kind("planned", period="week"),
     **{f"chooser: {name}": chooser_kind(name) for name in RULES},
     "chooser: calibrated": chooser_kind("thompson", ExcessHold(share=0.1, warm_up=3)),
 }
@@ -372,7 +411,7 @@ def draw(kind: Kind, dice: random.Random, calls: int) -> Plan:
             other = dice.choice([place for place in range(replicas) if place != at])
             plan.append(("cross", at, message(), other, message()))
         elif what == "time":
-            plan.append(("time", at, dice.choice([1.0, 20.0, 61.0, 301.0]), dice.choice([0.0, 0.0, 0.0, -90.0, 90.0])))
+            plan.append(("time", at, dice.choice(TIMES), dice.choice([0.0, 0.0, 0.0, -90.0, 90.0])))
         else:
             plan.append((what, at))
     return plan
@@ -515,11 +554,15 @@ class Run:
                 age = self.clock.wall() - self.opened.get(number, self.clock.wall())
                 if age > self.max_age:
                     raise DisagreementError(f"round {number} is open and {age} s old")
+        if isinstance(made, LivePacer) and made.period is None and not self.has_corrected:
+            figures: Any = made.metrics()
+            if figures["spent"] + figures["held"] > figures["limit"] * (1 + 1e-9):
+                raise DisagreementError(f"{figures} is spent and held")
         if hasattr(live, "committed"):
             budgets = live.rule.budget_set
             limit = budgets.limit(max(live.round - 1, 1))
             is_kept = not hasattr(made, "chooser") and not self.has_corrected  # a correction may raise a cost
-            if is_kept and (budgets.is_cap & (live.committed > limit * (1 + 1e-9))).any():
+            if is_kept and live.rule.stop and (budgets.is_cap & (live.committed > limit * (1 + 1e-9))).any():
                 raise DisagreementError(f"{live.committed} of {limit} is spent and held")
 
 
@@ -578,3 +621,48 @@ def shortest(plan: Plan, is_wrong: Callable[[Plan], bool], seconds: float = 20.0
                 start += size
         size //= 2
     return plan
+
+
+def main(arguments: list[str]) -> int:
+    """Search for so many seconds, in SQLite or PostgreSQL, with the plans of this module and those of a ledger."""
+    import contextlib
+    import sys
+    import tempfile
+
+    import ledger_model
+    from postgres import server
+
+    seconds, seed = float(arguments[0]) if arguments else 60.0, int(arguments[1]) if len(arguments) > 1 else 0
+    dice, done, found = random.Random(seed), dict.fromkeys((*KINDS, "ledger", "leases"), 0), 0
+    searches: dict[str, Any] = {"ledger": ledger_model.search, "leases": ledger_model.honest}
+    warnings.simplefilter("ignore")
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        running = stack.enter_context(server()) if "postgres" in arguments else None
+        url, end = "" if running is None else running.url, time.monotonic() + seconds
+        while time.monotonic() < end:
+            for name in (*KINDS, *searches, *searches, *searches):
+                drawn = dice.randrange(10**9)
+                try:
+                    if name in KINDS:
+                        search(name, folder, drawn, 150, url)
+                    else:
+                        searches[name](url or str(folder / f"{drawn}.db"), drawn, 150)
+                except AssertionError as error:
+                    found += 1
+                    sys.stdout.write(f"{name}, seed {drawn}: {error}\n")
+                done[name] += 1
+            for file in folder.glob("*.db*"):
+                file.unlink()
+    where = "SQLite" if running is None else "PostgreSQL"
+    sys.stdout.write(f"{where}, {seconds:.0f} s: {sum(done.values()):,} plans of 150 calls, {found} disagreements\n")
+    sys.stdout.write("".join(f"  {count:>7,} {name}\n" for name, count in done.items()))
+    return int(found > 0)
+
+
+if __name__ == "__main__":
+    import sys
+
+    import replica_model  # under its own name, since the ledger's model raises its error
+
+    sys.exit(replica_model.main(sys.argv[1:]))

@@ -403,7 +403,6 @@ class Replica(Generic[C]):
         *arguments: Any,
     ) -> R:
         """Write what was computed. If another process was first: read, compute and write in the same transaction."""
-        is_known = True
         for _ in range(ATTEMPTS):
             try:
                 with database.locked(self.name):
@@ -412,8 +411,7 @@ class Replica(Generic[C]):
                         if database.write_if_current(statements):
                             return attempt
                     self._time = self._read_time()
-                    self._read_object(database, is_known=is_known)
-                    is_known = False  # after a conflict the copy may hold what was not written
+                    self._read_object(database, is_known=True)
                     expiry = self._expiry() if self._is_due() else None
                     if expiry is None:
                         change = compute(*arguments)

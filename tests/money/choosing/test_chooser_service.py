@@ -339,6 +339,18 @@ def test_a_signal_handler_that_calls_the_chooser_is_refused():
             chooser.act()
 
 
+def test_money_held_for_choices_that_do_not_exist_is_refused(tmp_path):
+    with Chooser.open(tmp_path / "service.db", rules()["exp3"]) as chooser:
+        for _ in range(3):
+            chooser.act(costs=[0.2, 0.3, 0.4])
+    connection = sqlite3.connect(tmp_path / "service.db")
+    connection.execute("DELETE FROM longterm_rounds WHERE number = 2")
+    connection.commit()
+    connection.close()
+    with pytest.raises(DatabaseError, match="do not add up"):
+        Chooser.open(tmp_path / "service.db", rules()["exp3"])
+
+
 def test_open_choices_are_bounded_and_old_ones_expire():
     rule = rules()["thompson"]
     full = Chooser(rule, max_in_flight=3)

@@ -21,6 +21,7 @@ from longterm.errors import (
     UnknownTokenError,
 )
 from longterm.money import DualMirrorDescent, LivePacer, Outcome, PlannedMirrorDescent, PriceHistory
+from longterm.money.prices import MAX_LOG_STEP, MAX_PRICE_RATIO, entropic_step
 
 PACERS = {
     "dual": lambda: DualMirrorDescent(budget=30.0, horizon=100, step=0.1, start=0.5),
@@ -177,6 +178,44 @@ def test_forged_databases_are_refused_or_harmless(tmp_path, seed):
             assert live.spent >= 0
     except DatabaseError as error:
         assert error.reason == "corrupted"  # noqa: PT017
+
+
+def test_open_bids_above_the_budget_are_refused(tmp_path):
+    with opened(tmp_path, PACERS["dual"]()) as live:
+        bid = live.bid(5.0)
+        with pytest.raises(InputError, match="lower than what open bids hold"):
+            live.change(budget=0.9 * bid.amount)
+        live.change(budget=bid.amount)
+        live.change(budget=30.0)
+    connection = sqlite3.connect(tmp_path / "service.db")
+    for amount, is_possible in ((30.0, True), (30.1, False), (-0.1, False)):
+        connection.execute("UPDATE longterm_rounds SET content = ?", (struct.pack("<2d", amount, 1.0),))
+        connection.commit()
+        if is_possible:
+            with opened(tmp_path, PACERS["dual"]()) as live:
+                assert live.held == amount
+        else:
+            with pytest.raises(DatabaseError, match=r"above the budget|at least 0"):
+                opened(tmp_path, PACERS["dual"]())
+    connection.close()
+
+
+@pytest.mark.parametrize("move", [1e9, -1e9, 300.0, -300.0])
+def test_an_entropic_price_moves_by_bounded_factors_and_returns(move):
+    """Without both limits one mistaken payment would send the price to infinity, or to a 0 that never rises again."""
+    start, price = 0.5, 0.5
+    for _ in range(5):
+        after = entropic_step(price, move, start)
+        assert abs(np.log(after / price)) <= MAX_LOG_STEP * (1 + 1e-12)
+        price = after
+    assert start / MAX_PRICE_RATIO <= price <= start * MAX_PRICE_RATIO
+    arrays = entropic_step(np.array([start, price]), np.array([move, move]), np.array([start, start]))
+    np.testing.assert_allclose(arrays, [entropic_step(start, move, start), price])
+    back = 0
+    while abs(np.log(price / start)) > 1e-9:
+        step = -np.log(price / start)
+        price, back = entropic_step(price, float(step), start), back + 1
+    assert back <= 2
 
 
 def test_a_price_that_falls_to_zero_is_stored(tmp_path):

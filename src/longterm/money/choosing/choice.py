@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,8 +55,7 @@ class Choice:
 def require_numbers(name: str, value: ArrayLike, round: int | None) -> FloatArray:
     """Return finite numbers of at most `LARGEST_NUMBER`, or raise an error that names the argument."""
     try:
-        is_masked = isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value)
-        array = np.asarray(None if is_masked else value, dtype=np.float64)
+        array = np.asarray(None if _is_masked(value) else value, dtype=np.float64)
         if value is None or isinstance(value, (str, bytes)):
             raise TypeError
     except (TypeError, ValueError, OverflowError):
@@ -75,6 +74,17 @@ def require_numbers(name: str, value: ArrayLike, round: int | None) -> FloatArra
     raise InputError(
         name, f"{value!r} is out of range", f"Give numbers of magnitude at most {LARGEST_NUMBER:g}", round=round
     )
+
+
+def _is_masked(value: object) -> bool:
+    return isinstance(value, np.ma.MaskedArray) and bool(np.ma.is_masked(value))
+
+
+def require_action(value: object) -> int:
+    """Return the index of an action, or raise an InputError unless it is a whole number."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise InputError("action", f"{value!r:.60} is not the index of an action", "Give a whole number")
+    return int(value)
 
 
 def require_costs(rule: PrimalDual, name: str, value: ArrayLike | None, round: int | None) -> FloatArray | None:
@@ -111,8 +121,8 @@ def require_rewards(value: ArrayLike, actions: int, round: int | None) -> FloatA
 def require_labels(value: ArrayLike, actions: int) -> tuple[NDArray[np.bool_], FloatArray]:
     """Return a mask of the known rewards, those that are not NaN, and the rewards with 0 for the others."""
     try:
-        given = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
+        given = np.asarray(None if _is_masked(value) else value, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
         given = np.zeros(0)
     if given.shape != (actions,):
         return np.ones(actions, dtype=np.bool_), require_rewards(value, actions, None)
@@ -124,7 +134,7 @@ def require_labels(value: ArrayLike, actions: int) -> tuple[NDArray[np.bool_], F
 
 def require_action_names(names: Sequence[str]) -> tuple[str, ...]:
     """Return the names of actions: different texts that every database can store."""
-    if isinstance(names, str) or not isinstance(names, Iterable):
+    if isinstance(names, (str, bytes)) or not np.iterable(names):
         raise InputError("names", f"{names!r:.60} is not a list", "Give a list of names")
     found = tuple(names)
     for name in found:

@@ -26,6 +26,7 @@ from longterm._base.messages import warn_caller
 from longterm.errors import AlreadyToldError, BrokenBoundWarning, HorizonWarning, InputError
 from longterm.money.choosing.choice import (
     Choice,
+    require_action,
     require_action_names,
     require_allowed,
     require_costs,
@@ -572,7 +573,7 @@ class Chooser(Stored[ChooserCopy]):
 
         Linear primals expect a new action to be like the others. Requests after this call need one more cost.
         """
-        change = self._replica.transact(self._adding, action)
+        change = self._replica.transact(self._adding, None if action is None else require_action(action))
         return change.state.counts.actions - 1 if action is None else action
 
     def name_actions(self, names: Sequence[str]) -> None:
@@ -627,7 +628,7 @@ class Chooser(Stored[ChooserCopy]):
 
     def remove_action(self, action: int) -> None:
         """Use an action no more. Its index stays, and open choices of it can be settled."""
-        self._replica.transact(self._removing, action)
+        self._replica.transact(self._removing, require_action(action))
 
     def _removing(self, action: int) -> Change:
         copy = self._replica.copy

@@ -34,7 +34,10 @@ from longterm.money.choosing.router_report import RouterHealth, RouterReport
 from longterm.money.choosing.text import WordHash
 from longterm.storage.contents import read_definition
 from longterm.storage.replica import Metrics
+from longterm.storage.tokens import is_storable
 
+OPTIONS = ("expire_after", "max_age", "max_in_flight", "remember", "holds", "account", "clock", "name", "durability")
+"""Arguments of the chooser that `Router.for_models` takes."""
 T = TypeVar("T")
 SHARED_SCALE, PRIOR_SCALE, LEVEL_SCALE = 0.2, 0.03, 0.2
 NOISE, FACTOR, DRIFT = 0.15, 0.3, 0.003
@@ -111,7 +114,7 @@ class Router:
         self.chooser, self.features = chooser, features
         self.prices = _require_positive("models", models)
         self.largest = {name: BOUND_RATIO * price for name, price in self.prices.items()}
-        for name, cost in _require_positive("largest", largest or {}).items():
+        for name, cost in _require_positive("largest", {} if largest is None else largest).items():
             self._action(name)
             self.largest[name] = max(cost, self.prices[name])
         self._declared = dict(self.largest)
@@ -171,6 +174,10 @@ class Router:
             raise InputError(
                 "per_request", "and least_quality are both given or both missing", "Give exactly one of them"
             )
+        for option in options:
+            if option not in OPTIONS:
+                what = f"is not known{did_you_mean(option, [*OPTIONS, 'features', 'largest'])}"
+                raise InputError(option, what, f"Further arguments are {list(OPTIONS)}")
         if features is None:
             features = WordHash()
         encode, length = (_as_vector, features) if isinstance(features, int) else (features, _length(features))
@@ -248,6 +255,8 @@ class Router:
         expected, most = self._announced(costs, bounds)
         wanted = set(range(len(expected)))
         if models is not None:
+            if not np.iterable(models):
+                raise InputError("models", f"{models!r:.60} is not a list", "Give names of models")
             wanted = {self._action(name) for name in ([models] if isinstance(models, str) else models)}
             if not wanted:
                 raise InputError(
@@ -290,6 +299,8 @@ class Router:
             queue delivers it. Numbers must grow along a partition.
         """
         choice = self._choice(route)
+        reward = None if reward is None else validate.non_negative_scalar("reward", reward)
+        cost = None if cost is None else validate.non_negative_scalar("cost", cost)
         self.chooser.settle(choice, reward, cost, cost_follows=cost is None, position=position)
         first = self._parts.pop(choice.number, (None, None))
         reward, cost = first[0] if reward is None else reward, first[1] if cost is None else cost
@@ -332,9 +343,10 @@ class Router:
             queue delivers it. Numbers must grow along a partition.
         """
         labels, paid = np.full(len(self.names), np.nan), np.zeros(len(self.names))
-        for name, reward in rewards.items():
+        known = _require_numbers("costs", costs)
+        for name, reward in _require_numbers("rewards", rewards).items():
             labels[self._action(name)] = reward
-        for name, cost in (costs or {}).items():
+        for name, cost in known.items():
             paid[self._action(name)] = cost
         x, prices = self.features(prompt), list(self.prices.values())
 
@@ -344,7 +356,7 @@ class Router:
             self.chooser.teach(x, seen, spent, announced=prices + unknown, position=position)
 
         self._allowing_unknown_models(teach)
-        for name, cost in (costs or {}).items():
+        for name, cost in known.items():
             if cost > self.largest[name]:
                 self._raise_bound(name)
 
@@ -390,9 +402,10 @@ class Router:
         Prices are announced by each process with its requests. They are not stored: after a restart, give the present
         ones to `for_models`.
         """
-        for name in prices:
+        given = _require_positive("prices", prices)
+        for name in given:
             self._action(name)
-        for name, price in _require_positive("prices", prices).items():
+        for name, price in given.items():
             self.largest[name] *= price / self.prices[name]
             self._declared[name] *= price / self.prices[name]
             self.prices[name] = price
@@ -478,7 +491,7 @@ class Router:
 
     def _action(self, name: str) -> int:
         """Return the index of a model in use."""
-        if name not in self.models:
+        if not isinstance(name, str) or name not in self.models:
             hint = did_you_mean(name, list(self.models))
             raise InputError("model", f"{name!r} is not in use{hint}", f"Choose from {list(self.models)}")
         return self.names.index(name)
@@ -522,11 +535,12 @@ class Router:
         self, costs: Mapping[str, float] | None, bounds: Mapping[str, float] | None
     ) -> tuple[list[float], list[float]]:
         """Return the expected and the largest cost of a request for each model."""
-        for name in (*(costs or ()), *(bounds or ())):
-            self._action(name)
         if costs is None and bounds is None:
             return list(self.prices.values()), list(self.largest.values())
-        expected, most = self.prices | dict(costs or {}), self.largest | dict(bounds or {})
+        given, limits = _require_numbers("costs", costs), _require_numbers("bounds", bounds)
+        for name in (*given, *limits):
+            self._action(name)
+        expected, most = self.prices | given, self.largest | limits
         return list(expected.values()), [max(most[name], cost) for name, cost in expected.items()]
 
 
@@ -540,11 +554,21 @@ def _stored_unit(url: str | PathLike[str], name: str) -> float | None:
 
 
 def _require_positive(argument: str, numbers: Mapping[str, float]) -> dict[str, float]:
-    if not isinstance(numbers, Mapping):
-        raise InputError(
-            argument, f"is a {type(numbers).__name__}, not a mapping", "Pass a mapping from names of models to dollars"
-        )
-    return {name: validate.positive_scalar(f"{argument}[{name!r}]", number) for name, number in numbers.items()}
+    return _require_numbers(argument, numbers, validate.positive_scalar)
+
+
+def _require_numbers(
+    argument: str,
+    numbers: Mapping[str, float] | None,
+    check: Callable[[str, Any], float] = validate.non_negative_scalar,
+) -> dict[str, float]:
+    """Return numbers by the names of models, or raise an InputError."""
+    if numbers is None:
+        return {}
+    if not isinstance(numbers, Mapping) or not all(is_storable(name) for name in numbers):
+        what = f"is a {type(numbers).__name__}, not a mapping from names of models"
+        raise InputError(argument, what, "Pass a mapping such as {'small': 1e-4, 'large': 1e-2}")
+    return {name: check(f"{argument}[{name!r}]", number) for name, number in numbers.items()}
 
 
 def _as_vector(prompt: ArrayLike) -> ArrayLike:

@@ -31,6 +31,7 @@ from longterm._base.messages import did_you_mean
 from longterm.errors import InputError, OutOfBudgetError
 from longterm.money.holds import ExcessHold
 from longterm.money.ledger.accounts import (
+    LARGEST,
     SECOND,
     AccountSettings,
     Balance,
@@ -179,7 +180,7 @@ settled, or for its period to end, or raise its limit.
         InputError
             If the database has no ledger with this name.
         """
-        kind, stored = read_definition(url, name)
+        kind, stored = read_definition(url, require_text("name", name))
         if kind != KIND:
             raise InputError(
                 "name",
@@ -338,7 +339,7 @@ settled, or for its period to end, or raise its limit.
         InputError
             If a name is not one of these, or a value cannot be used.
         """
-        known = self.settings
+        known, account = self.settings, require_text("account", account)
         if account not in known:
             what = f"there is no account {account!r}{did_you_mean(account, known)}"
             raise InputError("account", what, f"Choose from {list(known)}")
@@ -350,7 +351,8 @@ settled, or for its period to end, or raise its limit.
         require_amount("limit", new["limit"])  # before the first of two transactions
         done = {"who": who, "note": note}
         if {"period", "timezone", "rate"} & set(changes):
-            self.set_period(account, new["period"] or None, timezone=new["timezone"], rate=new["rate"], **done)
+            period = None if isinstance(new["period"], str) and not new["period"] else new["period"]
+            self.set_period(account, period, timezone=new["timezone"], rate=new["rate"], **done)
         if {"limit", "reserve"} & set(changes):
             self.set_limit(account, new["limit"], reserve=new["reserve"], **done)
 
@@ -610,7 +612,9 @@ settled, or for its period to end, or raise its limit.
             The largest number of entries.
         """
         after = int(validate.non_negative_scalar("since", since) * SECOND)
-        found: list[LedgerEntry] = self._replica.run(self._rows.record, after, validate.count("most", most))
+        found: list[LedgerEntry] = self._replica.run(
+            self._rows.record, after, min(validate.count("most", most), LARGEST)
+        )
         return found
 
     def lease(self, account: str, amount: int, seconds: float, *, who: str | None = None) -> Lease:

@@ -249,7 +249,7 @@ class LiveLearner(Stored[LearnerCopy]):
             and loss is None
             and constraint is None
             and loss_parameters is None
-            and len(constraint_parameters) == 0
+            and constraint_parameters == ()
         ):
             number, found = self._replica.look(self._find, token)
             feedback = feedback_at(

@@ -35,7 +35,9 @@ def feedback_at(
     constraint_parameters: Sequence[Array],
 ) -> Feedback:
     """Return the feedback of round `number` at its decision x, from the one way that was used."""
-    by_parameters = loss_parameters is not None or len(constraint_parameters) > 0
+    loss_arrays = _parameters("loss_parameters", () if loss_parameters is None else loss_parameters, number)
+    constraint_arrays = _parameters("constraint_parameters", constraint_parameters, number)
+    by_parameters = loss_parameters is not None or len(constraint_arrays) > 0
     ways = [feedback is not None, loss is not None or constraint is not None, by_parameters]
     if sum(ways) != 1:
         raise InputError(
@@ -49,14 +51,10 @@ def feedback_at(
             raise InputError("feedback", f"is a {type(feedback).__name__}", "Give a longterm.Feedback", round=number)
         return feedback
     if by_parameters:
-        loss_parameters = loss_parameters or ()
         if problem is None:
             raise InputError(
                 "loss_parameters", "mean nothing without a problem", "Make the learner with problem=", round=number
             )
-        loss_arrays, constraint_arrays = (
-            tuple(np.asarray(parameter) for parameter in given) for given in (loss_parameters, constraint_parameters)
-        )
         one_round = Block(tuple(a[None] for a in loss_arrays), tuple(a[None] for a in constraint_arrays), 1)
         require_fit(problem, one_round, (), number)
         return observe(problem, x, loss_arrays, constraint_arrays)
@@ -69,6 +67,13 @@ def feedback_at(
         loss=value,
         constraint_at=lambda y: _evaluate("constraint", constraint, y, number)[0],
     )
+
+
+def _parameters(name: str, given: Any, number: int) -> tuple[Any, ...]:
+    """Return the parameters of a round as arrays."""
+    if isinstance(given, (str, bytes)) or np.ma.isMaskedArray(given) or not np.iterable(given):
+        raise InputError(name, f"is {given!r:.60}", "Give a list of arrays, one for each parameter", round=number)
+    return tuple(np.asarray(parameter) for parameter in given)
 
 
 def _evaluate(name: str, function: Oracle | None, x: Array, number: int) -> tuple[Array, Array]:
