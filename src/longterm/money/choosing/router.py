@@ -36,7 +36,10 @@ from longterm.storage.contents import read_definition
 from longterm.storage.replica import Metrics
 from longterm.storage.tokens import is_storable
 
-OPTIONS = ("expire_after", "max_age", "max_in_flight", "remember", "holds", "account", "clock", "name", "durability")
+OPTIONS = (
+    *("expire_after", "max_age", "max_in_flight", "remember", "holds", "account", "clock"),
+    *("name", "durability", "follow"),
+)
 """Arguments of the chooser that `Router.for_models` takes."""
 T = TypeVar("T")
 SHARED_SCALE, PRIOR_SCALE, LEVEL_SCALE = 0.2, 0.03, 0.2

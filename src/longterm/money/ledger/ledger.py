@@ -7,8 +7,9 @@ another one, and a hold counts for all of them.
 **Admission.** A hold h is admitted iff spent + Σ open holds + h ≤ limit. Then the final spend is at most
 limit + Σ (cost − hold)₊ over the requests open at the last admission. With a reserve, spent + Σ largest costs of open
 requests ≤ limit + reserve is required as well, and the final spend is at most limit + reserve. The
-page "One budget for many processes" has the proofs. A request that costs at most 0 is always admitted. A hold that
-expires counts as 0 from then on. A lease counts until its holder reports or a person releases it.
+page "One budget for many processes" has the proofs. A request that costs at most 0 is always admitted. A hold with a
+time is released at that time, and its cost still counts when it is settled. A lease counts until its holder reports or
+a person releases it.
 
 A limit may be for a day, a week or a month: then `spent` is what was settled in it, and open holds of earlier periods
 count. Or it is replenished at a rate: then `spent` falls at that rate, down to 0.
