@@ -413,6 +413,25 @@ def test_a_settle_that_is_refused_frees_no_money(tmp_path):
         assert ledger.balance("a").spent <= 20
 
 
+@pytest.mark.parametrize("stored", [False, True])
+def test_the_key_of_a_round_that_is_too_old_is_free_again(tmp_path, stored):
+    """A process that has not read the round since finds it open in the database, long after its age."""
+    clock = ManualClock()
+    options = {"max_age": 60.0, "remember": 300.0, "clock": clock}
+    one = chooser(tmp_path, **options) if stored else Chooser(rule(), **options)
+    other = chooser(tmp_path, **options) if stored else one
+    first = one.act([1.0], costs=COSTS, key="a")
+    assert str(other.act([1.0], costs=COSTS, key="a")) == str(first)
+    last = chooser(tmp_path, **options) if stored else one
+    second = one.act([1.0], costs=COSTS, key="b")
+    clock.advance(7200.0)
+    again = last.act([1.0], costs=COSTS, key="b")
+    assert again.number == second.number + 1
+    last.settle(again, 0.5, 0.1)
+    for made in {id(made): made for made in (one, other, last)}.values():
+        made.close()
+
+
 # --- arguments of any kind ----------------------------------------------------------------------------------------
 
 WRONG = {

@@ -251,7 +251,7 @@ def do_router(made: Router, call: tuple[Any, ...], tokens: Tokens) -> Any:
     if kind == "add":
         return made.add_model("third", 1e-3, largest=12e-3), None
     if kind == "teach":
-        return made.teach([1.0, number], {"small": number, "third": 0.5}, {"small": 1e-4}), None
+        return made.teach([1.0, number], {"small": number, "large": 0.5}, {"small": 1e-4}), None
     choice = pick(tokens, place)
     if kind == "skip":
         return made.skip(str(choice)), None

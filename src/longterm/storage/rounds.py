@@ -352,7 +352,8 @@ class RoundsCopy(ABC, Generic[S, T]):
             return None if self.is_forgotten(*found, now) else found
         # Another process may have closed the round since this copy was read.
         rows = self.database.rounds(sql.READ_ROUND, self.name, found.number)
-        if rows and rows[0].status == OPEN:
+        is_too_old = self.max_age is not None and found.round.opened < now - self.max_age
+        if rows and rows[0].status == OPEN and not is_too_old:
             return found
         self.forgotten = key, found.number
         return None
