@@ -422,6 +422,7 @@ def test_the_key_of_a_round_that_is_too_old_is_free_again(tmp_path, stored):
     other = chooser(tmp_path, **options) if stored else one
     first = one.act([1.0], costs=COSTS, key="a")
     assert str(other.act([1.0], costs=COSTS, key="a")) == str(first)
+    one.settle(first, 0.5, 0.1)
     last = chooser(tmp_path, **options) if stored else one
     second = one.act([1.0], costs=COSTS, key="b")
     clock.advance(7200.0)
