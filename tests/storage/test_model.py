@@ -91,3 +91,16 @@ def test_the_search_finds_faults(tmp_path, monkeypatch, mutant):
             except DisagreementError:
                 return
     pytest.fail("the search finds nothing")
+
+
+def test_a_round_that_is_too_old_expires_before_a_call_of_a_copy_that_has_not_read_it(tmp_path):
+    """The search found it: sums were added in another order than the transactions."""
+    plan = [
+        ("options", 60.0, None, 1000),
+        ("call", 0, ("bid", "key 3", 5, True, 0.32473210102103434, True)),
+        ("call", 0, ("settle", None, 1, False, 0.5651665766672346, True)),
+        ("cross", 0, ("settle", None, 1, False, 0.79851346491, True), 3, ("bid", None, 5, True, 0.7073906229, True)),
+        ("time", 0, 40000.0, 0.0),
+        ("call", 0, ("correct", None, 3, False, 0.4191130606109216, True)),
+    ]
+    replica_model.follow(KINDS["pacer: return"], str(tmp_path / "s.db"), "p", plan)

@@ -279,6 +279,8 @@ class RoundsCopy(ABC, Generic[S, T]):
     ) -> RoundChange[S, T]:
         """Return the change of the state and of one round, or of none if the number is 0."""
         is_new = state is not self.state or 0 < number <= self.asked or bool(expired)
+        if self.max_age is not None:  # rounds that this copy has not read may be due first
+            last = min(last, self.asked)
         return RoundChange(state, self.version + is_new, found, number, status, key, expired, last)
 
     def require_window(self, expired: tuple[int, ...]) -> None:
