@@ -97,10 +97,16 @@ def test_a_round_that_is_too_old_expires_before_a_call_of_a_copy_that_has_not_re
     """The search found it: sums were added in another order than the transactions."""
     plan = [
         ("options", 60.0, None, 1000),
-        ("call", 0, ("bid", "key 3", 5, True, 0.32473210102103434, True)),
-        ("call", 0, ("settle", None, 1, False, 0.5651665766672346, True)),
-        ("cross", 0, ("settle", None, 1, False, 0.79851346491, True), 3, ("bid", None, 5, True, 0.7073906229, True)),
+        ("call", 0, (None, "bid", "key 3", 5, True, 0.32473210102103434, True)),
+        ("call", 0, (None, "settle", None, 1, False, 0.5651665766672346, True)),
+        (
+            "cross",
+            0,
+            (None, "settle", None, 1, False, 0.798513464915535, True),
+            3,
+            (None, "bid", None, 5, True, 0.7073906229278176, True),
+        ),
         ("time", 0, 40000.0, 0.0),
-        ("call", 0, ("correct", None, 3, False, 0.4191130606109216, True)),
+        ("call", 0, (None, "correct", None, 3, False, 0.4191130606109216, True)),
     ]
     replica_model.follow(KINDS["pacer: return"], str(tmp_path / "s.db"), "p", plan)
