@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 import warnings
-from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -337,13 +337,15 @@ def test_an_interrupt_leaves_no_process_behind(monkeypatch):
         opened.append(really_open(backend))
         return opened[-1]
 
-    def interrupted(futures):
-        yield next(iter(as_completed(futures)))
+    def interrupted(futures, return_when):
+        if processes:
+            raise KeyboardInterrupt
+        done = wait(futures, return_when=return_when)
         processes.extend(opened[0]._processes.values())
-        raise KeyboardInterrupt
+        return done
 
     monkeypatch.setattr(backends, "_open", recorded)
-    monkeypatch.setattr(backends, "as_completed", interrupted)
+    monkeypatch.setattr(backends, "wait", interrupted)
     with pytest.raises(KeyboardInterrupt), backends.open_backend(Backend(workers=2)) as do:
         list(do(time.sleep, [(0.01,)] * 200))
     assert processes

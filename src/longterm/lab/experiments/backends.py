@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import BrokenExecutor, Executor, as_completed
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from contextlib import contextmanager
 from importlib import import_module
+from itertools import islice
 from typing import Any, NamedTuple
 
 from longterm._base.extras import import_optional
@@ -23,6 +24,8 @@ IDLE_SECONDS = 10
 """Workers end after this time without work, for example after a kill of the main process."""
 STARTS = 3
 """Processes of this machine are started so often before a lost worker stops the command."""
+MOST_AT_ONCE = 1000
+"""An executor that is given has at most so many jobs at a time."""
 ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "BLIS", "VECLIB", "NUMEXPR")}
 
 
@@ -93,16 +96,22 @@ class _Pool:
 
     def results(self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> Generator[Any]:
         """Yield the results in the order of completion. A cluster keeps a result as long as its future lives."""
-        left = list(arguments)
+        left, most = list(arguments), self._most_at_once()
         for start in range(STARTS):
-            futures = {self.executor.submit(_on_worker, function, *one): one for one in left}
+            waiting, futures = iter(list(left)), dict[Future[Any], tuple[Any, ...]]()
             try:
-                for future in as_completed(list(futures)):
-                    result = future.result()
-                    left.remove(futures.pop(future))
-                    del future
-                    yield result
-                return
+                while True:
+                    for one in islice(waiting, most - len(futures)):
+                        futures[self.executor.submit(_on_worker, function, *one)] = one
+                    if not futures:
+                        return
+                    done = wait(futures, return_when=FIRST_COMPLETED).done
+                    while done:
+                        future = done.pop()
+                        result = future.result()
+                        left.remove(futures.pop(future))
+                        del future
+                        yield result
             except KeyboardInterrupt:
                 self.close(wait=False)  # before the futures are cancelled: loky's thread fails on a cancelled one
                 raise
@@ -114,6 +123,15 @@ class _Pool:
             finally:
                 for future in futures:
                     future.cancel()
+
+    def _most_at_once(self) -> int:
+        """Return how many jobs wait in the executor at a time.
+
+        An interrupt kills the workers of this machine. Loky's thread then fails if a job was not yet passed on to them.
+        """
+        if self.backend.executor is not None:
+            return MOST_AT_ONCE
+        return 2 * (self.backend.workers or os.cpu_count() or 1)
 
     def close(self, *, wait: bool) -> None:
         """End the workers of an executor that was opened here."""
