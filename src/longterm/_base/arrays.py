@@ -45,9 +45,11 @@ def like(value: Any, x: Array) -> Any:
 
     Without the conversion a float64 β would turn a float32 learner into a float64 one.
     """
+    if type(value) is float:  # also where x is one: an entropic price is a Python number
+        return value
     if type(value) is type(x) and value.dtype == x.dtype:
         return value
-    if type(value) is float or (isinstance(value, (int, float)) and not isinstance(value, np.generic)):
+    if isinstance(value, (int, float)) and not isinstance(value, np.generic):
         return value
     return namespace(x).asarray(value, dtype=x.dtype, device=array_api_compat.device(x))
 
