@@ -107,6 +107,28 @@ def test_an_experiment_killed_at_random_moments_ends_with_the_same_files(tmp_pat
     assert files(folder) == files(undisturbed)
 
 
+def alive(group):
+    """Return the processes of a group that are no zombies."""
+    lines = subprocess.run(["ps", "-A", "-o", "pgid=,stat=,pid="], capture_output=True, text=True).stdout.splitlines()
+    return [line for line in lines if line.split()[0] == str(group) and not line.split()[1].startswith("Z")]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="needs process groups")
+def test_workers_of_a_killed_experiment_end(tmp_path):
+    """Their results fill a pipe that nobody reads."""
+    command = [*COMMAND, *WORDS, "--workers", "2", "--out", str(tmp_path / "killed")]
+    process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_for(process, tmp_path / "killed", 2)
+    assert len(alive(process.pid)) >= 3
+    process.kill()
+    process.wait()
+    until = time.monotonic() + 30
+    while alive(process.pid) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert alive(process.pid) == []
+
+
 @pytest.mark.cross
 @pytest.mark.parametrize(
     "words",

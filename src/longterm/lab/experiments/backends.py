@@ -7,6 +7,8 @@ same command continues from there.
 from __future__ import annotations
 
 import os
+import threading
+import time
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
@@ -21,7 +23,7 @@ from longterm.errors import AssumptionWarning, InputError, LongtermError
 LOST_WORKER_ERRORS = ("KilledWorker", "WorkerCrashedError", "NodeDiedError", "OutOfMemoryError")
 """Names of the errors of Dask and Ray for a dead worker. Neither package is imported here."""
 IDLE_SECONDS = 10
-"""Workers end after this time without work, for example after a kill of the main process."""
+"""Workers end after this time without work."""
 STARTS = 3
 """Processes of this machine are started so often before a lost worker stops the command."""
 MOST_AT_ONCE = 1000
@@ -174,6 +176,17 @@ def _of_worker(error: Exception) -> Exception:
     )
 
 
+def _end_with(parent: int) -> None:
+    """End this worker soon after its parent was killed. It would wait for ever for somebody to read its result."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1.0)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
 def _open(backend: Backend) -> Executor:
     if isinstance(backend.executor, Executor):
         return backend.executor
@@ -181,6 +194,7 @@ def _open(backend: Backend) -> Executor:
         import_optional("joblib", "several processes need joblib", "experiments")
         loky: Any = import_module("joblib.externals.loky")
         options = {"timeout": IDLE_SECONDS, "reuse": False, "env": ONE_THREAD}
+        options |= {"initializer": _end_with, "initargs": (os.getpid(),)}
         made: Executor = loky.get_reusable_executor(backend.workers, **options)
         return made
     remedy = "Give module:function of a function that returns one, longterm.compat.ray:executor for example"
