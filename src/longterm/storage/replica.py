@@ -505,16 +505,16 @@ class Replica(Generic[C]):
                     arguments, change = plan()
                     self._unfinished = _Redefinition(self._adopt, specification(arguments), change)
                     self._repair()
-                    return
-                self._is_stale = True
-                with database.locked(self.name):
-                    self._read_object(database)
-                    arguments, change = plan()
-                    self._adopt(specification(arguments))
-                    if change is not None:
-                        database.write_locked(*change.statements(self.copy, self.name, database.seconds()))
-                    given = json.dumps(self._definition), self.now(), self.name
-                    database.write_locked([(sql.REDEFINE_OBJECT, given)], 1)
+                else:
+                    self._is_stale = True
+                    with database.locked(self.name):
+                        self._read_object(database)
+                        arguments, change = plan()
+                        self._adopt(specification(arguments))
+                        if change is not None:
+                            database.write_locked(*change.statements(self.copy, self.name, database.seconds()))
+                        given = json.dumps(self._definition), self.now(), self.name
+                        database.write_locked([(sql.REDEFINE_OBJECT, given)], 1)
             finally:
                 self.guard.owner = 0
 
