@@ -87,7 +87,13 @@ def test_it_changes_the_budget_of_a_pacer(state, database):
         state("set", "campaign", "period=''")
         state("reset", "campaign", "0.25")
         assert (live.spent, live.period) == (0.25, None)
-    for words in (("campaign", "limit=3"), ("campaign", "budget=-1"), ("money", "budget=3"), ("nothing", "budget=3")):
+    for words in (
+        ("campaign", "limit=3"),
+        ("campaign", "budget=-1"),
+        ("campaign", "budget=abc"),
+        ("money", "budget=3"),
+        ("nothing", "budget=3"),
+    ):
         with pytest.raises(InputError):
             state("set", *words)
 

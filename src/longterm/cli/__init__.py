@@ -52,7 +52,7 @@ COMMANDS = {
     "fit": Command("fit:FitCommand", "Fit a linear model to Parquet or CSV files of any size."),
     "pace": Command("pace:PaceCommand", "Spend a budget over a log of auctions."),
     "serve": Command("serve:ServeCommand", "Serve live objects over HTTP, with metrics and a page."),
-    "state": Command("state:StateCommand", "List what a service's database holds."),
+    "state": Command("state:StateCommand", "Show a service's database, change limits, back it up."),
     "token": Command("token:TokenCommand", "Make a token for callers of a service."),
     "data": Command("data:DataCommand", "List and download data sets, and find their files."),
     "catalogue": Command(

@@ -35,7 +35,7 @@ class FitCommand:
 
     and in Python:
       model = longterm.linear_model.BudgetLinearClassifier.load("model")
-      model.predict(frame)
+      model.predict(frame[model.feature_names_in_])
     """
 
     files: tyro.conf.Positional[Annotated[tuple[Path, ...], tyro.conf.arg(metavar="FILE ...")]]

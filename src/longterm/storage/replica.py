@@ -477,6 +477,9 @@ class Replica(Generic[C]):
         if differs is not None:
             remedy = "Open it with the arguments that it was created with, or under another name"
             what = f"{self.name!r} was created with other arguments: {differs}"
+            if changed_values(found, self._definition, self.changeable):
+                remedy = "Open it with follow=True to use the stored values, or under another name"
+                what = f"{self.name!r} was created with other arguments, or they were changed since: {differs}"
             raise DatabaseError(database.path, "another definition", what, remedy)
 
     def _adopt(self, stored: dict[str, Any]) -> None:

@@ -326,12 +326,14 @@ def test_texts_outcomes_in_parts_reports_and_errors():
     first = router.route("What is 2 + 2?")
     router.settle(first, reward=1.0)  # the cost is not settled by the announced one
     assert router.chooser.spent == [0.0]
+    assert "no request has both" in str(router.report())
     router.settle(str(first), cost=1.5e-4)
     assert router.chooser.spent == [1.5e-4]
     router.skip(router.route("gone", models=["small"]))
     report = router.report()
     assert report.rewards.tolist() == [1.0]
     assert "ceiling 0.003 per request" in str(report)
+    assert "no request" not in str(report)
     route = router.route("long", models=["small"], bounds={"small": 2e-4})
     with pytest.warns(BrokenBoundWarning):
         router.settle(route, 0.5, 3e-4)

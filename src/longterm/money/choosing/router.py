@@ -451,7 +451,7 @@ class Router:
         return self.chooser.last_position(partition)
 
     def report(self) -> RouterReport:
-        """Return figures of the requests that were settled by this object, and alerts about those of all processes."""
+        """Return figures of requests with reward and cost settled here, and alerts about those of all processes."""
         rows = np.array(list(self._settled), dtype=np.float64).reshape(-1, 4)
         ceiling = self.chooser.rule.budget_set.budgets[0]
         per_request = ceiling.per_request if isinstance(ceiling, Ceiling) and self._has_ceiling else None

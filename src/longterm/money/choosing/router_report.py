@@ -131,6 +131,10 @@ class RouterReport:
                 lines.append(f"{name:<32}{mine.mean():>8.1%}{mean:>9.4f}{cost:>12.3g}{bill:>13.1%}")
         if len(self.rewards):
             lines.append(f"{'all':<32}{1:>8.1%}{self.rewards.mean():>9.4f}{self.costs.mean():>12.3g}{1:>13.1%}")
+        else:
+            lines.append(
+                "no request has both its reward and its cost from this process; metrics() counts all processes"
+            )
         if self.per_request is not None:
             lines.append(f"ceiling {self.per_request:.3g} per request")
         lines += [f"alert: {alert}" for alert in self.alerts]

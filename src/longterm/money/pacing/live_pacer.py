@@ -554,6 +554,8 @@ class LivePacer(Stored[PacerCopy]):
         """
         given = {"budget": budget, "horizon": horizon}
         changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        if budget is not None:
+            validate.positive_scalar("budget", budget)
         renewed = require_period(period or None)
         if timezone is not None:
             require_zone(timezone)
