@@ -115,6 +115,7 @@ def test_regressor_batches_count_as_predicted():
         (lambda: model.update(X, [0.0, 0.0, 0.0, 1e200]), "y"),
         (lambda: model.update(X, y, groups=[["a"], ["b"], ["c"], [4]]), "groups"),
         (lambda: model.predict_interval(X, groups=[["a"]]), "groups"),
+        (lambda: model.predict_interval(X, groups=["a", "b", "c", "d"]), r"groups: 'a' is not a list. .*\[\['north'\]"),
     ]:
         with pytest.raises(InputError, match=match):
             call()

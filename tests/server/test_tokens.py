@@ -147,7 +147,8 @@ def test_errors_of_the_database_name_no_place(served):
     [
         ({}, "tokens.t.hashes", "missing"),
         ({"hashes": []}, "tokens.t.hashes", "longterm token"),
-        ({"hashes": ["secret"]}, "tokens.t.hashes", "not a hash"),
+        ({"hashes": ["secret"]}, "tokens.t.hashes", "'secret' is not a hash"),
+        ({"hashes": ["sha:" + "0" * 64]}, "tokens.t.hashes", f"'sha:{'0' * 16}' is not a hash"),
         ({"hashes": [hash_of("x")], "spend": ["nothing"]}, "tokens.t.spend", "not an object"),
         ({"hashes": [hash_of("x")], "spend": ["m/nobody"]}, "tokens.t.spend", "not an object or an account"),
         ({"hashes": [hash_of("x")], "expires": "soon"}, "tokens.t.expires", "valid"),

@@ -51,10 +51,10 @@ class _Online(ReprMixin):
         return self._intervals.plot(window=window, axes=axes)
 
     def _rows(self, predictions: FloatArray, groups: Groups) -> list[_Row]:
-        names = [()] * len(predictions) if groups is None else [require_names(row) for row in groups]
+        remedy = "Give one list of names for each row, such as [['north'], ['south', 'new']]"
+        names = [()] * len(predictions) if groups is None else [require_names(row, remedy) for row in groups]
         if len(names) != len(predictions):
-            what = f"has {len(names)} entries for {len(predictions)} rows"
-            raise InputError("groups", what, "Give one list of names for each row")
+            raise InputError("groups", f"has {len(names)} entries for {len(predictions)} rows", remedy)
         return list(zip(predictions.tolist(), names, strict=True))
 
     def _limits(self, rows: list[_Row]) -> FloatArray:

@@ -36,10 +36,10 @@ class Interval(NamedTuple):
     asked: Asked
 
 
-def require_names(groups: Iterable[str]) -> tuple[str, ...]:
+def require_names(groups: Iterable[str], remedy: str = "Give a list of names") -> tuple[str, ...]:
     """Return the names of a round's groups."""
     if isinstance(groups, str) or not isinstance(groups, Iterable):
-        raise InputError("groups", f"{groups!r} is not a list", "Give a list of names")
+        raise InputError("groups", f"{groups!r} is not a list", remedy)
     names = tuple(groups)
     for name in names:
         if not isinstance(name, str) or not name:

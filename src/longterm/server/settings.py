@@ -302,7 +302,9 @@ class TokenTable(Table):
             digits = digest.removeprefix(HASH)
             if digest == digits or len(digits) != 64 or set(digits) - set("0123456789abcdef"):
                 raise InputError(
-                    f"{where}.hashes", f"{digest!r:.20} is not a hash", f"Run `longterm token {name}`, which prints one"
+                    f"{where}.hashes",
+                    f"{str(digest)[:20]!r} is not a hash",
+                    f"Run `longterm token {name}`, which prints one",
                 )
         if not self.hashes:
             raise InputError(f"{where}.hashes", "is empty", f"Run `longterm token {name}`, which prints one")
