@@ -92,6 +92,18 @@ def test_verdicts_come_from_the_numbers(dsm):
     assert texts[-1] == Remark("note", "A-OGD: beware")
 
 
+def test_the_remark_on_the_papers_ogd_names_the_form_that_is_better(tmp_path):
+    pytest.importorskip("joblib", reason="experiments need the extra `experiments`")
+    forms = [f"ogd-mahdavi-et-al-2012{form}" for form in ("", "-a-multiplier-each", "-one-multiplier")]
+    result, curves = reproduced("dsm", tmp_path, Options(sequences=1, rounds=128, learners=tuple(forms)))
+    drawn, each, one = (
+        curves[f"OGD (Mahdavi et al. 2012){form}"] for form in ("", ", a multiplier each", ", one multiplier")
+    )
+    assert one.mean("regret")[-1] < drawn.mean("regret")[-1] < each.mean("regret")[-1]
+    (remark,) = [remark.text for remark in result.remarks if "mixes two forms" in remark.text]
+    assert "it is better as OGD (Mahdavi et al. 2012), one multiplier: " in remark
+
+
 def test_the_experiment_draws_the_bounds_of_its_own_beta(tmp_path):
     pytest.importorskip("joblib", reason="experiments need the extra `experiments`")
     options = Options(sequences=1, rounds=60, beta=0.8, learners=("a-ogd", "a-ogd-strongly-convex"))

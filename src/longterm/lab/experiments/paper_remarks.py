@@ -52,13 +52,14 @@ def _on_doubly_stochastic(result: Result) -> Iterator[Remark]:
         [one for name, one in curves.items() if name.startswith(f"{MahdaviOGD.title}, ")],
     )
     if drawn is not None and fair:
-        better = all(c.mean("regret")[-1] < drawn.mean("regret")[-1] for c in fair)
+        better = [c.name for c in fair if c.mean("regret")[-1] < drawn.mean("regret")[-1]]
+        verdict = "better" if len(better) == len(fair) else f"better as {better[0]}" if better else "no better"
         numbers = "; ".join(f"{c.name}: regret {_last(c, 'regret')}, Σ g {_last(c, 'signed_violation')}" for c in fair)
         yield Remark(
             "note",
             f"The paper's OGD mixes two forms: one multiplier for the maximum, but m = {p * p + 4 * p} in its "
             "steps, which makes them several times too small. With its authors' settings and the true D it is "
-            f"{'better' if better else 'no better'}: {numbers}.",
+            f"{verdict}: {numbers}.",
         )
     if MirrorProx.title in curves:
         T, regret = int(result.rounds[-1]), curves[MirrorProx.title].mean("regret")[-1]

@@ -295,7 +295,7 @@ class HedgedCuts(Learner[HedgedCutsState]):
 
     @property
     def hypotheses(self) -> tuple[str, ...]:
-        words = "for the bound of the violation, that the first gradient other than 0 is at least G_f/√T long"
+        words = "that the first gradient other than 0 is at least G_f/√T long (for the bounds of the violation only)"
         return (words,) if self.factors else ()
 
     def expert_regret(self, diameter: float) -> FloatArray:
