@@ -1,5 +1,6 @@
 """The router: learned costs, drift, models that come and go, files, reports; the ceiling always."""
 
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -337,8 +338,13 @@ def test_texts_outcomes_in_parts_reports_and_errors():
     route = router.route("long", models=["small"], bounds={"small": 2e-4})
     with pytest.warns(BrokenBoundWarning):
         router.settle(route, 0.5, 3e-4)
-    with pytest.raises(InputError, match="per_request: and least_quality are both"):
-        Router.for_models(MODELS)
+    for arguments, says in (
+        ({}, "per_request: is missing. Give per_request, in dollars, or least_quality"),
+        ({"per_request": 3e-3, "least_quality": 0.5}, "per_request: is given beside least_quality"),
+        ({"per_requst": 3e-3}, "per_requst: is not known (did you mean 'per_request'?)"),
+    ):
+        with pytest.raises(InputError, match=re.escape(says)):
+            Router.for_models(MODELS, **arguments)
     with pytest.raises(InputError, match=r"'smal' is not in use.*small"):
         router.route("x", models=["smal"])
     assert repr(router).startswith("Router(small, large; Chooser(ThompsonSampling, 3 requests")

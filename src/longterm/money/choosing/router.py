@@ -173,14 +173,14 @@ class Router:
             raise InputError(
                 "models", "is empty", "Pass the expected cost of each model, such as {'small': 1e-4, 'large': 1e-2}"
             )
-        if (per_request is None) == (least_quality is None):
-            raise InputError(
-                "per_request", "and least_quality are both given or both missing", "Give exactly one of them"
-            )
         for option in options:
             if option not in OPTIONS:
-                what = f"is not known{did_you_mean(option, [*OPTIONS, 'features', 'largest'])}"
+                what = f"is not known{did_you_mean(option, [*OPTIONS, 'per_request', 'features', 'largest'])}"
                 raise InputError(option, what, f"Further arguments are {list(OPTIONS)}")
+        if per_request is None and least_quality is None:
+            raise InputError("per_request", "is missing", "Give per_request, in dollars, or least_quality")
+        if per_request is not None and least_quality is not None:
+            raise InputError("per_request", "is given beside least_quality", "Give one of them")
         if features is None:
             features = WordHash()
         encode, length = (_as_vector, features) if isinstance(features, int) else (features, _length(features))
