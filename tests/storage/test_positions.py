@@ -228,3 +228,20 @@ def test_a_hundred_thousand_requests_later(tmp_path):
                 with pytest.raises(LongtermError):
                     feed(one, str(number), ("orders", number))
         assert (live.state.x.tolist(), live.state.told, made.balance("team").spent) == before
+
+
+@pytest.mark.parametrize("stored", [True, False], ids=["database", "memory"])
+def test_a_message_delivered_again_has_one_error_whatever_became_of_its_round(tmp_path, stored):
+    """Its round is closed, but what the consumer must know is that the message counts already."""
+    rule = AOGD.for_problem(PROBLEM)
+    live = LiveLearner.open(tmp_path / "a.db", rule, PROBLEM) if stored else LiveLearner(rule, PROBLEM)
+    models, url = {"small": 1e-4, "large": 1e-2}, tmp_path / "a.db" if stored else None
+    sent = Router.for_models(models, per_request=2e-3, features=2, url=url)
+    round_, route = str(live.ask()), str(sent.route([0.1, 0.2]))
+    live.tell(round_, loss_parameters=PARAMETERS, position=("queue", 5))
+    sent.settle(route, 0.5, 1e-4, position=("queue", 5))
+    for number in (5, 3):
+        with pytest.raises(RepeatedPositionError):
+            live.tell(round_, loss_parameters=PARAMETERS, position=("queue", number))
+        with pytest.raises(RepeatedPositionError):
+            sent.settle(route, 0.5, 1e-4, position=("queue", number))

@@ -28,7 +28,7 @@ from longterm.storage import schema as sql
 from longterm.storage.clock import SYSTEM, Clock
 from longterm.storage.database import ConflictError, Database, Durability
 from longterm.storage.one_thread import OneThread
-from longterm.storage.positions import LARGEST_POSITION, START, Position, require_partition
+from longterm.storage.positions import LARGEST_POSITION, START, Position, require_partition, require_position
 from longterm.storage.schema import Statement
 from longterm.storage.specification import changed_values, difference, specification
 from longterm.storage.tokens import EPOCH_BITS
@@ -243,10 +243,10 @@ class Replica(Generic[C]):
         self.transact(compute, *arguments)
 
     def _positioned(self, position: Position, compute: Callable[..., Change], *arguments: Any) -> Positioned:
-        self._require_new(position)
+        self.require_new(position)
         return Positioned(compute(*arguments), position, self._positions)
 
-    def _require_new(self, position: Position) -> None:
+    def require_new(self, position: Position) -> None:
         """Raise a RepeatedPositionError if a message at this position or a later one was applied."""
         last = self.last_position(position.partition)
         if position.number <= last:
@@ -348,7 +348,7 @@ class Replica(Generic[C]):
                 guard.owner = 0
 
     def _work_once(self, position: Position, work: Callable[..., Any], database: Database, *arguments: Any) -> Any:
-        self._require_new(position)
+        self.require_new(position)
         touch = sql.TOUCH_OBJECT, (database.seconds(), self.name)  # `work` may have nothing to write
         found = work(database, *arguments)
         database.write_locked([(sql.PUT_POSITION, (self.name, *position)), touch])
@@ -580,6 +580,17 @@ class Stored(Generic[C]):
         """
         found: int = self._replica.look(self._replica.last_position, require_partition(partition))
         return found
+
+    def check_position(self, position: Any) -> Position | None:
+        """Return a position, or None for None. Raise a RepeatedPositionError if it, or a later one, was applied.
+
+        Calls that look at their token before they change the state check the position first: a message that is
+        delivered again has one error, whatever became of its round.
+        """
+        place = require_position(position)
+        if place is not None:
+            self._replica.look(self._replica.require_new, place)
+        return place
 
     def close(self) -> None:
         """Close the connection. Everything acknowledged is in the database already."""

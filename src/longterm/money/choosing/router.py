@@ -301,6 +301,7 @@ class Router:
             The partition of a queue and the number of the message there. A message counts once, however often the
             queue delivers it. Numbers must grow along a partition.
         """
+        self.chooser.check_position(position)
         choice = self._choice(route)
         reward = None if reward is None else validate.non_negative_scalar("reward", reward)
         cost = None if cost is None else validate.non_negative_scalar("cost", cost)

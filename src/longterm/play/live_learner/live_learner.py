@@ -30,7 +30,6 @@ from longterm.play.live_learner.live_state import LiveState, Oracle, feedback_at
 from longterm.problems import Problem
 from longterm.storage.clock import DAY, SYSTEM, Clock
 from longterm.storage.database import Durability
-from longterm.storage.positions import require_position
 from longterm.storage.replica import Metrics, Replica, Stored
 from longterm.storage.rounds import NoChange, OpenRound, Window
 from longterm.storage.tokens import Token, require_key
@@ -243,7 +242,7 @@ class LiveLearner(Stored[LearnerCopy]):
         InputError
             If the feedback cannot be used.
         """
-        place = require_position(position)
+        place = self.check_position(position)
         if feedback is None or not (
             type(feedback) is Feedback
             and loss is None
