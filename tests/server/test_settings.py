@@ -71,7 +71,7 @@ def chooser(**changes):
         (chooser(dual={"kind": "EntropicDual", "begin": 1.0}), "chooser.images.dual.begin", "not a parameter"),
         (chooser(primal={}), "chooser.images.primal.kind", "is missing"),
         (chooser(place=1), "chooser.images.place", "not a key"),
-        (one("router", "r", {"prices": {"a": 1.0}}), "router.r.per_request", "are both given or both missing"),
+        (one("router", "r", {"prices": {"a": 1.0}}), "router.r.per_request", "is missing"),
         (
             {"database": "a.db", "pacer": {"p": {"rule": {"kind": "DualMirrorDescent"}}}},
             "pacer.p.rule.budget",
