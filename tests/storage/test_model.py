@@ -110,3 +110,19 @@ def test_a_round_that_is_too_old_expires_before_a_call_of_a_copy_that_has_not_re
         ("call", 0, (None, "correct", None, 3, False, 0.4191130606109216, True)),
     ]
     replica_model.follow(KINDS["pacer: return"], str(tmp_path / "s.db"), "p", plan)
+
+
+def test_the_time_of_a_call_that_another_crossed_is_not_kept(tmp_path):
+    """A replica that expired rounds while it was read kept that time, and then closed a round that was not old."""
+    first, second = (None, "route", None, 2, 0.9, "reward"), (None, "route", None, 2, 0.2, "reward")
+    plan = [
+        ("options", 60.0, 25, 1000),
+        ("call", 0, first),
+        ("call", 0, second),
+        ("view", 2),
+        ("time", 2, 61.0, 0.0),
+        ("cross", 2, (None, "skip", None, 0, 0.9, "both"), 0, (None, "correct", None, 0, 0.2, "both")),
+        ("time", 3, 1.0, -90.0),
+        ("call", 3, (None, "route", None, 2, 0.2, "both")),
+    ]
+    replica_model.follow(KINDS["router: bank"], str(tmp_path / "s.db"), "r", plan)

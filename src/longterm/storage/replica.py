@@ -316,7 +316,7 @@ class Replica(Generic[C]):
                     self._make(self._expiry)
                 return read(*arguments)
             finally:
-                guard.owner = 0
+                guard.owner, self._time = 0, None  # an expiry that another call crossed has set the time
 
     def run(self, work: Callable[..., Any], *arguments: Any, position: Position | None = None) -> Any:
         """Return what a function of a database does in one transaction, in which no other process has the object.
@@ -519,7 +519,7 @@ class Replica(Generic[C]):
                         given = json.dumps(self._definition), self.now(), self.name
                         database.write_locked([(sql.REDEFINE_OBJECT, given)], 1)
             finally:
-                self.guard.owner = 0
+                self.guard.owner, self._time = 0, None
 
     def hold_for_fork(self) -> bool:
         """Wait for calls in other threads and close the connection. Return whether the lock was acquired."""
