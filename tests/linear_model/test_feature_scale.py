@@ -191,14 +191,14 @@ def test_a_round_does_not_take_its_own_prediction_beyond_the_target():
     y = np.append(1e-3 * rng.standard_normal(20), np.sin(np.arange(280) / 10))  # near the first, then far
     factors, errors = {}, {}
     for loss, parameter in (("squared", None), ("huber", 1e9)):
-        learner = BudgetLinearLearner(4, 1e4, loss=loss, loss_parameter=parameter, intercept_bound=1e-3)
+        learner = BudgetLinearLearner(4, 1e4, loss=loss, loss_parameter=parameter, scale_features=True)
         margins, found = [], []
         for row, target in zip(X, y, strict=True):
             margins.append(learner.step_dense(row, target))
             found.append(learner._state.number("scale"))
-        factors[loss], errors[loss] = max(found), float(np.mean((np.array(margins)[20:] - y[20:]) ** 2))
+        factors[loss], errors[loss] = max(found[1:]), float(np.mean((np.array(margins)[20:] - y[20:]) ** 2))
     assert factors["squared"] == FACTOR_BOUND < factors["huber"]  # the same loss, without the cap
-    assert errors["squared"] < 0.9 * errors["huber"]
+    assert errors["squared"] < 0.8 * errors["huber"]
 
 
 def test_no_more_features_than_allowed_whatever_the_factors():

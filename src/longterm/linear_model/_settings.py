@@ -28,10 +28,6 @@ ROOM, ROOMY = 16.0, 4.0
 """With two classes and scaled features the radius is up to ROOM times that of the ball that holds {g ≤ 0}, so that a
 budget that is never reached shortens no step: ROOMY times for the radius 1 of weights that the budget counts, in
 proportion to it, but at least once. A tight budget is passed by more in a larger ball."""
-TYPICAL = 0.25
-"""The typical size of weights for scaled rows, in `weight_unit`."""
-PRIOR_POWER, PRIOR_POWER_OF_TARGETS = 0.5, 1.0
-"""The exponent of the priors of radii. With ½ streams with heavy tails lose up to a third more."""
 SHARE = 0.1
 """θ_0 as a share of D²/R, as in the reference learners."""
 
@@ -55,7 +51,7 @@ class Settings:
     max_features: int = 0
     """Penalised FTRL: the largest number of non-zero weights; 0 for no limit."""
     residual_radius: float = 0.0
-    """The largest residual; for targets also their scale, 0 until it is known."""
+    """The largest residual; 0 for no intercept, or until the scale of the targets is known."""
 
     def __post_init__(self) -> None:
         constraint = ElasticNetBudget(self.dimension, self.budget, l1=self.l1, l2=self.l2)
@@ -92,11 +88,6 @@ class Settings:
         return self.code in OF_TWO_CLASSES
 
     @property
-    def has_residual(self) -> bool:
-        """True if there may be an intercept of an offset and a residual."""
-        return self.classifies or self.offset == "mean"
-
-    @property
     def reach(self) -> float:
         """The largest distance of the intercept from its offset."""
         return max(self.intercept_bound, self.residual_radius)
@@ -111,11 +102,6 @@ class Settings:
         if self.classifies:
             return GENEROUS_RADIUS
         return GENEROUS_RADIUS_OF_TARGETS * self.residual_radius if self.residual_radius > 0 else math.inf
-
-    @property
-    def weight_unit(self) -> float:
-        """The unit of weights for scaled rows: 1 for two classes, or the largest residual of targets, if known."""
-        return 1.0 if self.classifies or self.residual_radius == 0 else self.residual_radius
 
     @property
     def constraint(self) -> ElasticNetBudget:
@@ -150,9 +136,7 @@ class Settings:
         return Parameters(
             self.budget, l1, l2, radius, self.intercept_bound, self.code, self.loss_parameter or 0.0,
             beta=self.beta, theta_0=SHARE * D**2 / ball.radius, weight_0=2 * ball.radius / D, growth=self.growth,
-            offset=OFFSETS.index(self.offset), residual_radius=self.residual_radius if self.has_residual else 0.0,
-            max_features=self.max_features, typical=TYPICAL * self.weight_unit,
-            prior_power=PRIOR_POWER if self.classifies else PRIOR_POWER_OF_TARGETS,
+            offset=OFFSETS.index(self.offset), residual_radius=self.residual_radius, max_features=self.max_features,
         )  # fmt: skip
 
     def _checked_parameter(self) -> float | None:

@@ -69,8 +69,7 @@ def checked_settings(specification: Mapping[str, Any], arrays: Mapping[str, NDAr
         settings = Settings(**given)
         sparse = specification["sparse"] and settings.rule == "a-ftrl"
         require(not settings.classifies or not widens, "the interval cannot widen")
-        centred = widens and settings.offset == "mean"
-        require(centred or level is None or (widens and level == 0), "there is a level, but no interval about it")
+        require(widens or level is None, "there is a level, but no interval about it")
         scalars = _checked_scalars(settings, arrays)
         parameters = _parameters(settings, arrays)
         _check_state(settings, parameters, sparse, scalars, arrays)
@@ -244,10 +243,10 @@ def _check_mixture(found: Any, fresh: Any, count: int, longest: float, squares: 
 
 def _check_offset(settings: Settings, widens: bool, scalars: Mapping[str, float]) -> None:
     """Check the intercept of a mixture: an offset from the labels' weights, and a residual."""
-    offset, radius = settings.offset, settings.residual_radius if settings.has_residual else 0.0
+    offset, radius = settings.offset, settings.residual_radius
     none = settings.intercept_bound == 0 or (offset == "none" and radius == 0)
     require(none, "an intercept with a bound has no residual")
-    require(settings.intercept_bound > 0 or widens or offset != "mean", "an offset of the mean has an interval")
+    require(settings.intercept_bound > 0 or widens == (offset == "mean"), "an offset of the mean has an interval")
     require(abs(scalars["residual"]) <= radius * (1 + CLOSE), "the residual is out of bounds")
     most = REACH * radius * (1 + CLOSE) if offset == "mean" else 0.0
     require(0 <= scalars["reach"] <= most, "margins reach farther than the targets did")

@@ -125,18 +125,17 @@ class BudgetLinearLearner(BlockLearner):
             growth=growth,
             max_features=max_features or 0,
         )
-        widens = not settings.classifies and (intercept_bound is None if fit_intercept else scale_features)
-        level = 0.0 if widens and not fit_intercept else None
+        widens = fit_intercept and intercept_bound is None and not settings.classifies
         if fit_intercept and intercept_bound is not None:
             settings = replace(settings, intercept_bound=intercept_bound)
-        elif fit_intercept and widens:
+        elif widens:
             settings = replace(settings, offset="mean")
         elif fit_intercept:
             offset = "log-odds" if settings.loss == "logistic" else "none"
             settings = replace(settings, offset=offset, residual_radius=LOG_ODDS)
         centred = settings.classifies and settings.may_centre(sparse)
         scale = FeatureScale(settings.dimension, centred) if scale_features else None
-        self._begin(settings, scale, sparse=sparse, widens=widens, level=level, seed=seed)
+        self._begin(settings, scale, sparse=sparse, widens=widens, level=None, seed=seed)
 
     # --- one row ----------------------------------------------------------------------------------------------
 

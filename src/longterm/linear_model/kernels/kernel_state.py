@@ -31,7 +31,7 @@ from longterm.linear_model.kernels.layout import (
     Parameters,
 )
 from longterm.linear_model.kernels.mixture import charge, place, set_priors, set_shares
-from longterm.linear_model.kernels.round import RESIDUAL_PRIOR_POWER
+from longterm.linear_model.kernels.round import PRIOR_POWER, RESIDUAL_PRIOR_POWER
 from longterm.theory.scales import BLOCK_TOLERANCE, RATIO
 
 CODES = {"a-ftrl": AFTRL, "penalised-ftrl": PENALISED_FTRL}
@@ -112,8 +112,7 @@ class KernelState:
             self._begin_mixture(WEIGHTS, WEIGHT_SCALES, parameters.radius)
             first = self.number("first_length")
             if first > 0.0:
-                typical, power = parameters.typical / first, parameters.prior_power
-                set_priors.py_func(self.mixture(WEIGHTS), WEIGHT_SCALES, typical, power)
+                set_priors.py_func(self.mixture(WEIGHTS), WEIGHT_SCALES, 0.25 / first, PRIOR_POWER)
         elif parameters.radius > self.mixture(WEIGHTS).radius[0]:
             self._grow_mixture(parameters.radius)
         if parameters.residual_radius != before:

@@ -31,8 +31,7 @@ class Parameters:
 
     Without intercept_bound the intercept is an offset plus a residual of at most residual_radius (0: none). Penalised
     FTRL keeps at most max_features non-zero weights (0: no limit). The factor s of x_t = s w is at most factor_bound.
-    The dense kernels stop before a row whose squared length is above longest_row. The prior of a radius R_k is
-    proportional to (R_k + typical/‖u‖)^−prior_power, with the first row u other than 0.
+    The dense kernels stop before a row whose squared length is above longest_row.
     """
 
     budget: float
@@ -51,8 +50,6 @@ class Parameters:
     max_features: int = 0
     factor_bound: float = 1e300
     longest_row: float = 1e300
-    typical: float = 0.25
-    prior_power: float = 0.5
 
     def numbers(self) -> tuple[float, ...]:
         """Return all constants in their order."""

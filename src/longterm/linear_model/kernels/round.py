@@ -20,8 +20,8 @@ REACH = 1.5
 """Margins of regression are clipped to this multiple of the largest distance of a target from the first one. With 2 the
 first 500 rows of time series have a fifth more loss, with 1.25 a rising one has two fifths more."""
 
-RESIDUAL_PRIOR_POWER = 2.0
-"""The exponent of the residual's priors. It is what the offset leaves over, so its large scales have small priors."""
+PRIOR_POWER, RESIDUAL_PRIOR_POWER = 0.5, 2.0
+"""Exponents of the priors. The residual is what the offset leaves over, so its large scales have small priors."""
 RESIDUAL_TOLERANCE = 0.3
 """By how much an exponent of the residual's mixture may move within a block. Twice that of the weights ends a third
 fewer blocks, and no measured loss was larger for it."""
@@ -93,9 +93,9 @@ def add_gradient(p, s, slope, length):
 @helper
 def charge_scales(p, s, weights, residual, dot, length, slope):
     """Add the round to the pending losses of both mixtures, and charge them if the block ends; `dot` is ⟨u, w⟩."""
-    if s.first_length == 0.0 and length > 0.0:  # the first row sets a typical size of x
+    if s.first_length == 0.0 and length > 0.0:  # the first row sets a typical size of x, 1/(4‖u‖)
         s.first_length = math.sqrt(length)
-        set_priors(weights, WEIGHT_SCALES, p.typical / s.first_length, p.prior_power)
+        set_priors(weights, WEIGHT_SCALES, 0.25 / s.first_length, PRIOR_POWER)
     b, ends = add_losses(weights, WEIGHT_SCALES, slope * dot, s.round)
     residual_b = 0.0
     if p.residual_radius > 0.0:
