@@ -45,7 +45,7 @@ class PaceCommand:
     clicks: OptionalStr = None
     """The column of clicks. Default: the column click, if there is one."""
     missing: Missing = "drop"
-    """What to do with rows that have an empty cell: drop them with a warning, or refuse the file."""
+    """drop: leave out rows with an empty cell, with a warning. refuse: stop at the first."""
     budget: OptionalFloat = None
     """The budget, in the units of the prices. Default: --share times the sum of all prices."""
     share: float = 0.125

@@ -47,7 +47,7 @@ class LearnerMemory(Saved):
         self._widens = widens
         """True if the intercept's interval grows with the targets."""
         self._has_level, self._level = level is not None, 0.0 if level is None else float(level)
-        """Whether a target was seen, and the first one, about which that interval lies."""
+        """True after the first target, and that target, about which the interval lies."""
         self._state = KernelState(settings.rule, settings.dimension, sparse)
         """The vector of the rule and its numbers."""
         self._average = Average(settings.dimension, seed)

@@ -38,7 +38,7 @@ SPREAD = {
     "range": "smallest to largest of the sequences",
     "ends": "one standard deviation of the sequences",
 }
-"""What a band or an error bar shows, in words."""
+"""The words for bands and error bars of figures."""
 
 
 def write_figures(

@@ -29,7 +29,7 @@ from longterm.money.choosing.duals import Dual, Setting, Situation
 from longterm.money.choosing.primals import ActionOutcomes, ChoiceRequest, OpenChoice, Primal
 
 LIMITS = ("limit", "per_request", "credit", "bank")
-"""What may be changed of a budget or a ceiling while a rule is used."""
+"""The arguments of budgets and ceilings that may change while a rule is used."""
 
 
 class RuleState(NamedTuple):
@@ -44,7 +44,7 @@ class RuleState(NamedTuple):
     spent: ExactSum
     """The cost of settled requests, in the units of the budgets."""
     forfeited: FloatArray
-    """What the limits of ceilings do not count, shape (m,): savings given up, and the past of a changed ceiling."""
+    """Money that the limits of ceilings leave out, shape (m,): savings given up, the past of a changed ceiling."""
 
 
 class DecisionBound(NamedTuple):
