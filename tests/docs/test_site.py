@@ -128,3 +128,12 @@ def test_a_page_of_the_gallery_runs(page, capsys):
     pytest.importorskip("matplotlib").use("Agg")
     runpy.run_path(str(page), run_name="__main__")
     assert capsys.readouterr().out
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *WRITTEN], ids=lambda page: page.stem)
+def test_python_on_a_page_has_lines_of_at_most_88_columns(page):
+    """Wider lines wrap in the middle of an expression, on a laptop and in the README."""
+    blocks = re.findall(
+        r"^```(?:python|\{code-block\} python)\n(.*?)^```$", page.read_text(encoding="utf-8"), re.M | re.S
+    )
+    assert [line for block in blocks for line in block.splitlines() if len(line) > 88] == []
