@@ -58,6 +58,7 @@ routing: $(READY)
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/ruff format --check --line-length 88 README.md $(wildcard docs/*.md docs/*/*.md)
 	$(BIN)/mypy
 	$(BIN)/mypy examples
 	$(BIN)/lint-imports
