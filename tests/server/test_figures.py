@@ -186,7 +186,7 @@ def test_a_forged_history_is_refused(tmp_path, content):
     history = History(str(tmp_path / "a.db"), 10)
     history.add(Counter({("refused", "a"): 1}), {})
     database = Database(tmp_path / "a.db")
-    database.write([("UPDATE longterm_parts SET content = ?", (content,)), ("DELETE FROM longterm_rounds", ())], 0)
+    database.write([("UPDATE longterm_parts SET content = ?", (content,)), ("DELETE FROM longterm_rounds", ())])
     with pytest.raises(DatabaseError, match="history"):
         history.totals()
 

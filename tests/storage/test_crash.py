@@ -30,7 +30,7 @@ def test_killed_at_random_moments(tmp_path, kills):
 
 def test_a_call_that_found_the_disk_full_has_not_happened(tmp_path):
     with start(tmp_path, max_in_flight=10**6, expire_after=10**6) as live:
-        connection = live._replica.database.connection
+        connection = live._replica.database.engine.connection
         (pages,) = connection.execute("PRAGMA page_count").fetchone()
         connection.execute(f"PRAGMA max_page_count = {pages + 1}")
         made, error = 0, None

@@ -15,7 +15,7 @@ from longterm import Ledger, LiveLearner
 from longterm.calibration import LiveIntervals
 from longterm.errors import DatabaseError, ExpiredTokenError, InputError
 from longterm.money import DualMirrorDescent, LivePacer, SharedAccount
-from longterm.storage import database as databases
+from longterm.storage import sqlite
 from longterm.storage.contents import describe
 from longterm.storage.database import Database
 
@@ -32,7 +32,7 @@ def reason(call):
 @pytest.mark.skipif(os.name == "nt", reason="Windows does not move open files")
 @pytest.mark.parametrize("how", ["renamed", "deleted", "replaced"])
 def test_a_file_that_is_moved_under_a_learner_is_noticed(tmp_path, monkeypatch, how):
-    monkeypatch.setattr(databases, "MOVED_SECONDS", 0.0)
+    monkeypatch.setattr(sqlite, "MOVED_SECONDS", 0.0)
     path = tmp_path / "service.db"
     with start(tmp_path) as live:
         token = live.ask()
@@ -150,7 +150,7 @@ def test_a_backup_that_fails_leaves_nothing_behind(tmp_path, monkeypatch):
         live.backup(tmp_path / "copy.db")
         before = (tmp_path / "copy.db").read_bytes()
         live.ask()
-        monkeypatch.setattr(databases, "replace_file", fails)
+        monkeypatch.setattr(sqlite, "replace_file", fails)
         with pytest.raises(KeyboardInterrupt):
             live.backup(tmp_path / "copy.db")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["copy.db", "service.db"]
@@ -193,7 +193,7 @@ def test_rounds_that_a_restored_database_does_not_know_are_forgotten(tmp_path):
 
 
 def test_a_database_that_stays_locked_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr(databases, "BUSY_SECONDS", 0.05)
+    monkeypatch.setattr(sqlite, "BUSY_SECONDS", 0.05)
     with start(tmp_path) as live:
         other = sqlite3.connect(tmp_path / "service.db", isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
@@ -226,7 +226,7 @@ def test_a_password_is_not_shown():
 
 def test_psycopg_is_optional():
     code = "import sys; sys.modules['psycopg'] = None; from longterm.storage.database import Database\n"
-    code += "try: Database('postgresql://host/db').connection\nexcept ImportError as e: print(e)"
+    code += "try: Database('postgresql://host/db').engine.connection\nexcept ImportError as e: print(e)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "longterm[postgres]" in done.stdout
 

@@ -12,7 +12,7 @@ import pytest
 from live_plan import PROBLEM, fresh, image, learner, next_call, position, start, step
 from longterm import LiveLearner
 from longterm.errors import InUseError
-from longterm.storage.database import Database
+from longterm.storage.sqlite import SQLiteEngine
 from timer_signals import Alarm, Interrupted
 
 pytestmark = [
@@ -162,7 +162,7 @@ def test_a_signal_handler_that_calls_the_learner_is_refused_and_does_not_wait_fo
 @pytest.mark.parametrize("call", ["state", "ask", "tell"])
 def test_interrupted_right_after_a_statement_while_another_replica_writes(tmp_path, call, monkeypatch):
     """No transaction stays open, which would keep the other out, or swallow the next write."""
-    execute = Database._execute
+    execute = SQLiteEngine.execute
     for statement in range(1, 100):
         (tmp_path / str(statement)).mkdir()
         live, other = (start(tmp_path / str(statement)) for _ in range(2))
@@ -170,15 +170,15 @@ def test_interrupted_right_after_a_statement_while_another_replica_writes(tmp_pa
         token = other.ask()
         left = statement
 
-        def interrupted(database, *arguments, mine=live._replica.database):
+        def interrupted(engine, *arguments, mine=live._replica.database.engine):
             nonlocal left
-            done = execute(database, *arguments)
-            left -= database is mine
-            if left == 0 and database is mine:
+            done = execute(engine, *arguments)
+            left -= engine is mine
+            if left == 0 and engine is mine:
                 raise Interrupted
             return done
 
-        monkeypatch.setattr(Database, "_execute", interrupted)
+        monkeypatch.setattr(SQLiteEngine, "execute", interrupted)
         try:
             if call == "tell":
                 live.tell(str(token), loss_parameters=[np.zeros(2)])
@@ -188,8 +188,8 @@ def test_interrupted_right_after_a_statement_while_another_replica_writes(tmp_pa
                 assert live.state.asked == 2
         except Interrupted:
             pass
-        monkeypatch.setattr(Database, "_execute", execute)
-        assert not live._replica.database.connection.in_transaction
+        monkeypatch.setattr(SQLiteEngine, "execute", execute)
+        assert not live._replica.database.engine.connection.in_transaction
         other.skip(other.ask())
         live.ask()
         assert image(live) == image(other)

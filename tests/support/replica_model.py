@@ -482,10 +482,10 @@ class Run:
             if not done:
                 done.append((crossing, self.outcome(between, crossing, 0)))
 
-        def write_after(statements: Any, guarded: int) -> Any:
+        def write_after(statements: Any) -> Any:
             if statements:
                 cross_once()
-            return write(statements, guarded)
+            return write(statements)
 
         def lock_after(name: str) -> Any:
             cross_once()

@@ -17,11 +17,13 @@ from longterm.calibration.certificates import Bound
 from longterm.calibration.intervals import Interval, Intervals
 from longterm.errors import InputError
 from longterm.storage.clock import DAY, SYSTEM, Clock
-from longterm.storage.database import Database, Durability, RoundRow
+from longterm.storage.database import Database, RoundRow
+from longterm.storage.engine import Durability
 from longterm.storage.packing import require
 from longterm.storage.positions import require_position
-from longterm.storage.replica import Metrics, Replica, Stored
+from longterm.storage.replica import Replica
 from longterm.storage.rounds import DONE, SKIPPED, NoChange, OpenRound, RoundChange, RoundsCopy, Window
+from longterm.storage.stored import Metrics, Stored
 from longterm.storage.tokens import REMEDY, Token, require_key
 
 

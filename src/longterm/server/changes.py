@@ -17,7 +17,8 @@ from longterm.money.limit_changes import Limited, change_limits, limits_of
 from longterm.storage import schema as sql
 from longterm.storage.contents import describe
 from longterm.storage.database import Database
-from longterm.storage.replica import NoCopy, Replica, Stored
+from longterm.storage.rows_replica import NoCopy, RowsReplica
+from longterm.storage.stored import Stored
 
 KIND = "server settings"
 OBJECT = "longterm server settings"
@@ -36,8 +37,10 @@ class AppliedSettings(Stored[NoCopy]):
         The service's database.
     """
 
+    _replica: RowsReplica
+
     def __init__(self, url: str) -> None:
-        self._replica = Replica(NoCopy(KIND), {})
+        self._replica = RowsReplica(KIND, {})
         self._replica.attach(url, OBJECT, "commit")
 
     def read(self) -> dict[str, dict[str, Any]]:

@@ -20,8 +20,10 @@ from typing import Any
 
 from longterm.errors import DatabaseError
 from longterm.storage import schema as sql
-from longterm.storage.database import Database, Durability
-from longterm.storage.replica import NoCopy, Replica, Stored
+from longterm.storage.database import Database
+from longterm.storage.engine import Durability
+from longterm.storage.rows_replica import NoCopy, RowsReplica
+from longterm.storage.stored import Stored
 
 KIND = "server history"
 OBJECT = "longterm server"
@@ -61,6 +63,8 @@ class History(Stored[NoCopy]):
         Seconds that are kept.
     """
 
+    _replica: RowsReplica
+
     def __init__(
         self,
         url: str,
@@ -71,7 +75,7 @@ class History(Stored[NoCopy]):
         keep: int = KEEP,
     ) -> None:
         self.step, self.keep = step, keep
-        self._replica = Replica(NoCopy(KIND), {"step": step})
+        self._replica = RowsReplica(KIND, {"step": step})
         self._replica.attach(url, name, durability)
 
     def add(self, counts: Counts, figures: dict[str, Any] | None = None, events: Sequence[dict[str, Any]] = ()) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 
 from longterm.money import Chooser, Router
 from longterm.server.tokens import KnownToken
-from longterm.storage.database import Durability
+from longterm.storage.engine import Durability
 from longterm.storage.pool import ConnectionPool
-from longterm.storage.replica import Metrics
+from longterm.storage.stored import Metrics
 
 POSTGRES = ("postgresql://", "postgres://")
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from longterm._base.files import sync_folder, write_atomically
 from longterm.errors import DatabaseError, InputError
-from longterm.storage.database import Database, require_database_file
+from longterm.storage.database import Database
+from longterm.storage.sqlite import require_database_file
 
 REMEDY = "Give a file that `longterm state backup` made"
 

@@ -71,7 +71,7 @@ class RoundChange(NamedTuple, Generic[S, T]):
     last: int = LARGEST_COUNT
     """The state depends on there being no round after this one."""
 
-    def statements(self, copy: RoundsCopy[S, T], name: str, now: float) -> tuple[Sequence[Statement], int]:
+    def statements(self, copy: RoundsCopy[S, T], name: str, now: float) -> Sequence[Statement]:
         """Return the statements that write it."""
         number, before, after = self.number, copy.version, self.version
         written: list[Statement] = []
@@ -103,7 +103,7 @@ class RoundChange(NamedTuple, Generic[S, T]):
             written.append((sql.DELETE_ROUNDS, (name, copy.asked - copy.closed_kept, after - SPARED)))
             written.append((sql.DELETE_KEYS, (name, now - copy.remember - SET_BACK)))
         written += copy.further_statements(self)
-        return written, 1
+        return written
 
     def apply(self, copy: RoundsCopy[S, T]) -> None:
         """Apply it to a copy: first the rounds, then the version and the count that a stale copy is read from."""
@@ -137,9 +137,9 @@ class NoChange(NamedTuple, Generic[T]):
     number: int
     round: OpenRound[T]
 
-    def statements(self, copy: Any, name: str, now: float) -> tuple[Sequence[Statement], int]:
+    def statements(self, copy: Any, name: str, now: float) -> Sequence[Statement]:
         """Return no statements."""
-        return (), 0
+        return ()
 
     def apply(self, copy: Any) -> None:
         """Do nothing."""

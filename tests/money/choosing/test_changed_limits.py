@@ -24,7 +24,8 @@ from longterm.money import (
     ThompsonSampling,
 )
 from longterm.money.limit_changes import change_limits, limits_of
-from longterm.storage.database import ConflictError, Database
+from longterm.storage.database import Database
+from longterm.storage.engine import ConflictError
 from longterm.storage.packing import state_arrays
 
 COSTS = [0.0, 0.4, 1.0]
@@ -171,15 +172,36 @@ def test_a_write_that_fails_changes_nothing(tmp_path, monkeypatch):
         before = image(chooser), limits_of(chooser)
         with monkeypatch.context() as patch:
 
-            def fail(*_):
-                raise ConflictError
+            def fail(self, _):
+                raise DatabaseError(self.path, "full", "no space", "Free some")
 
             patch.setattr(Database, "write_locked", fail)
-            with pytest.raises(ConflictError):
+            with pytest.raises(DatabaseError):
                 chooser.change({"money": {"limit": 20.0}})
         assert (image(chooser), limits_of(chooser)) == before
         with Chooser.open(tmp_path / "a.db", rule()) as again:  # the file has the old limit, too
             assert image(again) == before[0]
+
+
+def test_a_change_that_another_call_crosses_is_made_again(tmp_path, monkeypatch):
+    """On PostgreSQL another process may open a round, without the lock, after this one has counted them."""
+    with Chooser.open(tmp_path / "a.db", rule()) as chooser:
+        step(chooser, 5)
+        write, crossed = Database.write_locked, []
+
+        def cross(self, statements):
+            write(self, statements)
+            if not crossed:
+                crossed.append(statements)
+                raise ConflictError
+
+        monkeypatch.setattr(Database, "write_locked", cross)
+        chooser.change({"money": {"limit": 20.0}})
+        assert crossed
+        with Chooser.open(tmp_path / "a.db", rule(), follow=True) as again:
+            assert limits_of(again) == limits_of(chooser)
+            assert image(again) == image(chooser)
+            assert again.metrics()["limit"] == {"money": 20.0}
 
 
 def test_threads_that_act_meanwhile_keep_every_limit(tmp_path):

@@ -81,10 +81,10 @@ def test_a_call_that_fails_changes_neither_chooser_nor_account(ledger, tmp_path,
         choice = chooser.act([1.0], costs=[0.1, 0.1])
         write = Database.write_locked
 
-        def fail(self, statements, guarded=0):
+        def fail(self, statements):
             if any("longterm_rounds" in sql or "state = ?" in sql for sql, _ in statements):
                 raise DatabaseError(self.path, "full", "no space", "Free some")
-            write(self, statements, guarded)
+            write(self, statements)
 
         monkeypatch.setattr(Database, "write_locked", fail)
         for call in (lambda: chooser.act([1.0], costs=[0.1, 0.1]), lambda: chooser.settle(choice, 1.0, 0.05)):

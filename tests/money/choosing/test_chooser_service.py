@@ -29,6 +29,7 @@ from longterm.money.choosing import chooser_copy
 from longterm.storage import rounds
 from longterm.storage.database import Database
 from longterm.storage.packing import pack, unpack
+from longterm.storage.sqlite import SQLiteEngine
 from timer_signals import Alarm
 
 
@@ -144,7 +145,7 @@ def test_a_key_is_answered_once(tmp_path):
 def test_a_damaged_choice_with_a_key_is_refused(tmp_path):
     with opened(tmp_path, rules()["thompson"]) as chooser:
         chooser.settle(chooser.act([1.0, 0.0], costs=[0.0, 0.2, 0.5], key="a"), reward=0.5)
-        chooser._replica.database.write([("UPDATE longterm_keys SET content = ?", (b"",))], 1)
+        chooser._replica.database.write([("UPDATE longterm_keys SET content = ?", (b"",))])
         with pytest.raises(DatabaseError, match="corrupted"):
             chooser.act([1.0, 0.0], costs=[0.0, 0.2, 0.5], key="a")
         assert chooser.act([1.0, 0.0], costs=[0.0, 0.2, 0.5]).number == 2
@@ -209,21 +210,21 @@ def test_a_write_that_fails_changes_nothing(call, tmp_path, monkeypatch):
         "skip": lambda: chooser.skip(one),
     }
 
-    def fail(self, statements, guarded=0):
+    def fail(self, statements):
         for sql, arguments in statements[:-1]:
-            self._execute(sql, arguments)
+            self.engine.execute(sql, arguments)
         raise sqlite3.OperationalError("database or disk is full")
 
-    execute = Database._execute
+    execute = SQLiteEngine.execute
 
-    def fail_alone(self, sql, arguments):
+    def fail_alone(self, sql, arguments=()):
         if self.connection.in_transaction or sql.startswith(("SELECT", "BEGIN")):
             return execute(self, sql, arguments)
         raise sqlite3.OperationalError("database or disk is full")
 
     with monkeypatch.context() as patch:
         patch.setattr(Database, "write_locked", fail)
-        patch.setattr(Database, "_execute", fail_alone)  # for a call of one statement
+        patch.setattr(SQLiteEngine, "execute", fail_alone)  # for a call of one statement
         with pytest.raises(DatabaseError, match="full"):
             calls[call]()
     same(chooser, twin)
@@ -311,7 +312,7 @@ def test_a_covariance_that_is_none_is_refused(tmp_path, change):
         (name,) = [name for name in arrays if name.endswith("common")]
         covariance = arrays[name][:, :2].copy()
         arrays[name] = np.hstack([change(covariance), arrays[name][:, 2:]])
-        chooser._replica.database.connection.execute(
+        chooser._replica.database.engine.connection.execute(
             "UPDATE longterm_parts SET content = ? WHERE number = 0", (pack(metadata, arrays),)
         )
     with pytest.raises(DatabaseError, match="covariance"):

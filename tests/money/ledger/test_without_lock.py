@@ -13,6 +13,7 @@ from longterm.money import ExcessHold
 from longterm.money.ledger.accounts import Balance
 from longterm.storage import schema as sql
 from longterm.storage.database import Database
+from longterm.storage.postgres import PostgresEngine
 from postgres import server
 
 pytest.importorskip("psycopg")
@@ -39,13 +40,13 @@ def two(url):
 @pytest.fixture
 def statements(monkeypatch):
     found = []
-    execute = Database._execute
+    execute = PostgresEngine.execute
 
-    def noted(self, sql, arguments):
+    def noted(self, sql, arguments=()):
         found.append(sql)
         return execute(self, sql, arguments)
 
-    monkeypatch.setattr(Database, "_execute", noted)
+    monkeypatch.setattr(PostgresEngine, "execute", noted)
     return found
 
 

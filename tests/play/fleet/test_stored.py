@@ -71,8 +71,8 @@ def test_a_refused_or_failed_call_changes_nothing(tmp_path, monkeypatch):
             fleet.tell(told(2, 2), [50, 50])
         write = Database.write_locked
 
-        def fail(self, statements, guarded=0):
-            write(self, statements, guarded)
+        def fail(self, statements):
+            write(self, statements)
             raise DatabaseError(self.path, "full", "no space", "Free some")
 
         monkeypatch.setattr(Database, "write_locked", fail)
@@ -97,7 +97,7 @@ def test_a_forged_block_is_refused(tmp_path):
     database = Database(tmp_path / "s.db", "relaxed")
     ((content,),) = database.read("SELECT content FROM longterm_parts WHERE number = 1")
     for forged in (content[:-3], content[:8] + content[9:], content[:-8] + b"\xff" * 8):
-        database.write([("UPDATE longterm_parts SET content = ? WHERE number = 1", (forged,))], 1)
+        database.write([("UPDATE longterm_parts SET content = ? WHERE number = 1", (forged,))])
         with pytest.raises(DatabaseError, match="makes no sense"):
             start(tmp_path)
     database.close()

@@ -43,10 +43,11 @@ from longterm.money.ledger.accounts import ABSURD
 from longterm.money.ledger.ledger import require_holds
 from longterm.money.ledger.spending import SharedAccount, Spending
 from longterm.storage.clock import DAY, SYSTEM, Clock
-from longterm.storage.database import Durability
+from longterm.storage.engine import Durability
 from longterm.storage.positions import require_position
-from longterm.storage.replica import LONGEST_NAME, Metrics, Replica, Stored
+from longterm.storage.replica import LONGEST_NAME, Replica
 from longterm.storage.rounds import NOTHING, NoChange, Window
+from longterm.storage.stored import Metrics, Stored
 from longterm.storage.tokens import Token, is_storable, require_key
 
 
@@ -126,8 +127,8 @@ class Chooser(Stored[ChooserCopy]):
         self._replica.expire = self._expiring
         count = len(copy.rule.budget_set.budgets)
         limits = [f"rule.budgets[{index}].{name}" for index in range(count) for name in LIMITS]
-        self._replica.changeable = [*limits, "rule.horizon", "rule.unit", "rule.dual.least_reward"]
-        self._replica.adopt = self._adopt
+        self._replica.definition.changeable = [*limits, "rule.horizon", "rule.unit", "rule.dual.least_reward"]
+        self._replica.definition.adopt = self._adopt
         self._warned_of_horizon = False
 
     @property
@@ -202,7 +203,7 @@ class Chooser(Stored[ChooserCopy]):
             "clock": clock,
         }
         chooser = cls(rule, seed=seed, holds=holds, account=account, **limits)
-        chooser._replica.follows = follow
+        chooser._replica.definition.follows = follow
         chooser._replica.attach(url, name, durability)
         database = chooser._replica.database
         if account is not None and database is not None:

@@ -51,9 +51,11 @@ from longterm.money.periods import Period, elapsed, period_of
 from longterm.storage import schema as sql
 from longterm.storage.clock import SYSTEM, Clock
 from longterm.storage.contents import read_definition
-from longterm.storage.database import Database, Durability
+from longterm.storage.database import Database
+from longterm.storage.engine import Durability
 from longterm.storage.positions import require_position
-from longterm.storage.replica import Metrics, NoCopy, Replica, Stored
+from longterm.storage.rows_replica import NoCopy, RowsReplica
+from longterm.storage.stored import Metrics, Stored
 
 KIND = "ledger"
 HOURS_24 = 86_400.0
@@ -101,6 +103,8 @@ settled, or for its period to end, or raise its limit.
     >>> folder.cleanup()
     """
 
+    _replica: RowsReplica
+
     def __init__(
         self,
         unit: str,
@@ -112,7 +116,7 @@ settled, or for its period to end, or raise its limit.
     ) -> None:
         self.unit = require_text("unit", unit)
         self.holds = require_holds(holds)
-        self._replica = Replica(NoCopy(KIND), {"unit": unit, "holds": holds}, clock=clock)
+        self._replica = RowsReplica(KIND, {"unit": unit, "holds": holds}, clock=clock)
         times = {"remember": require_seconds(remember, "remember"), "keep": require_seconds(keep, "keep")}
         self._rows = LedgerRows("", self.holds, **times)
 

@@ -29,10 +29,11 @@ from longterm.money.periods import (
     turned,
 )
 from longterm.storage.clock import DAY, SYSTEM, Clock
-from longterm.storage.database import Durability, RoundRow
+from longterm.storage.database import RoundRow
+from longterm.storage.engine import Durability
 from longterm.storage.packing import StatePacker, raw_bytes, require_sound, restored_state, unpack_checked
 from longterm.storage.positions import require_position
-from longterm.storage.replica import Metrics, Replica, Stored
+from longterm.storage.replica import Replica
 from longterm.storage.rounds import (
     CORRECTED,
     DONE,
@@ -46,6 +47,7 @@ from longterm.storage.rounds import (
     Window,
 )
 from longterm.storage.schema import OPEN
+from longterm.storage.stored import Metrics, Stored
 from longterm.storage.tokens import Token, require_key
 
 CHANGEABLE = ("budget", "horizon")
@@ -271,8 +273,8 @@ class LivePacer(Stored[PacerCopy]):
         copy = PacerCopy(pacer, window, require_period(period), timezone)
         self._replica = Replica(copy, self._definition(copy), may_fork=False, clock=clock)
         self._replica.expire = self._expiring
-        self._replica.changeable = [*(f"pacer.{name}" for name in CHANGEABLE), "period", "timezone"]
-        self._replica.adopt = self._adopt
+        self._replica.definition.changeable = [*(f"pacer.{name}" for name in CHANGEABLE), "period", "timezone"]
+        self._replica.definition.adopt = self._adopt
 
     @classmethod
     def open(
@@ -331,7 +333,7 @@ class LivePacer(Stored[PacerCopy]):
             remember=remember,
             clock=clock,
         )
-        live._replica.follows = follow
+        live._replica.definition.follows = follow
         live._replica.attach(url, name, durability)
         database = live._replica.database
         if account is not None and database is not None:

@@ -25,7 +25,7 @@ from longterm.learners.interface.learner import Learner, require_learner
 from longterm.play.fleet.numpy_rows import NumpyRows
 from longterm.play.fleet.stored import StoredFleet
 from longterm.play.live_learner.live_state import require_near
-from longterm.storage.database import Durability
+from longterm.storage.engine import Durability
 from longterm.storage.one_thread import OneThread
 from longterm.storage.packing import require_sound, restored_state, state_arrays
 from longterm.storage.snapshot import Snapshot, read_snapshot, write_snapshot

@@ -14,11 +14,13 @@ from longterm.learners.interface.feedback import Feedback
 from longterm.play.fleet.numpy_rows import NumpyRows
 from longterm.play.live_learner.live_state import require_near
 from longterm.storage import schema as sql
-from longterm.storage.database import Database, Durability
+from longterm.storage.database import Database
+from longterm.storage.engine import Durability
 from longterm.storage.packing import LARGEST_COUNT, pack, require_sound, restored_state, unpack
 from longterm.storage.positions import require_position
-from longterm.storage.replica import Replica, Stored
+from longterm.storage.replica import Replica
 from longterm.storage.schema import Statement
+from longterm.storage.stored import Stored
 
 if TYPE_CHECKING:
     from longterm.play.fleet.fleet import Fleet
@@ -33,10 +35,10 @@ class RowsTold(NamedTuple):
     version: int
     blocks: Sequence[int]
 
-    def statements(self, copy: FleetCopy, name: str, now: float) -> tuple[Sequence[Statement], int]:
+    def statements(self, copy: FleetCopy, name: str, now: float) -> Sequence[Statement]:
         """Return the statements that write it."""
         parts = [(sql.PUT_PART, (name, block, copy.encode_block(block, self.version))) for block in self.blocks]
-        return [(sql.UPDATE_OBJECT, (self.version, now, b"", name, copy.version)), *parts], 1 + len(parts)
+        return [(sql.UPDATE_OBJECT, (self.version, now, b"", name, copy.version)), *parts]
 
     def apply(self, copy: FleetCopy) -> None:
         """Apply it to a copy."""

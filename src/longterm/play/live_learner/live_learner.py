@@ -29,9 +29,10 @@ from longterm.play.live_learner.learner_copy import Change, LearnerCopy
 from longterm.play.live_learner.live_state import LiveState, Oracle, feedback_at
 from longterm.problems import Problem
 from longterm.storage.clock import DAY, SYSTEM, Clock
-from longterm.storage.database import Durability
-from longterm.storage.replica import Metrics, Replica, Stored
+from longterm.storage.engine import Durability
+from longterm.storage.replica import Replica
 from longterm.storage.rounds import NoChange, OpenRound, Window
+from longterm.storage.stored import Metrics, Stored
 from longterm.storage.tokens import Token, require_key
 
 
@@ -242,7 +243,7 @@ class LiveLearner(Stored[LearnerCopy]):
         InputError
             If the feedback cannot be used.
         """
-        place = self.check_position(position)
+        place = None if position is None else self.check_position(position)
         if feedback is None or not (
             type(feedback) is Feedback
             and loss is None

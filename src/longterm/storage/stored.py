@@ -1,0 +1,75 @@
+"""The methods of every object that can live in a database."""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+from typing import Any, Generic, Self, TypeVar
+
+from longterm.errors import InputError
+from longterm.storage.positions import Position, require_partition, require_position
+from longterm.storage.replica import Copy, Replica
+
+Metrics = dict[str, float | dict[str, float]]
+"""Figures for monitoring by name; some are by budget, account or group."""
+C = TypeVar("C", bound=Copy)
+
+
+class Stored(Generic[C]):
+    """An object whose state lives in memory, or in a database that several processes may use."""
+
+    _replica: Replica[C]
+
+    def backup(self, path: str | PathLike[str]) -> None:
+        """Write a copy of the whole database to a file, while it is in use.
+
+        Parameters
+        ----------
+        path : path
+            The file, which is replaced atomically.
+
+        Raises
+        ------
+        InputError
+            If the object has no database, or one of PostgreSQL, which has its own tools (pg_dump).
+        DatabaseError
+            If the copy cannot be written.
+        """
+        with self._replica.guard.wait():
+            if self._replica.database is None:
+                raise InputError("path", "this object has no database", "Make it with open()")
+            self._replica.database.backup(Path(path))
+
+    def last_position(self, partition: str) -> int:
+        """Return the last position of a queue's partition that was applied; -1 before the first.
+
+        Parameters
+        ----------
+        partition : str
+            Its name, as calls with ``position=(partition, number)`` gave it.
+        """
+        found: int = self._replica.look(self._replica.last_position, require_partition(partition))
+        return found
+
+    def check_position(self, position: Any) -> Position | None:
+        """Return a position, or None for None. Raise a RepeatedPositionError if it, or a later one, was applied.
+
+        Calls that look at their token before they change the state check the position first: a message that is
+        delivered again has one error, whatever became of its round.
+        """
+        place = require_position(position)
+        if place is not None:
+            self._replica.look(self._replica.require_new, place)
+        return place
+
+    def close(self) -> None:
+        """Close the connection. Everything acknowledged is in the database already."""
+        with self._replica.guard.wait():
+            if self._replica.database is not None:
+                self._replica.database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
