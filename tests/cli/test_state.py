@@ -156,7 +156,7 @@ def test_it_gives_up_and_corrects_rounds(state, database):
         assert live.spent == 0.75
         bid = str(paid.bid(1.0))
         for words in (("release", "paid", bid), ("correct", "paid", bid, "1")):
-            with pytest.raises(InputError, match="money/search, which must change in the same moment"):
+            with pytest.raises(InputError, match="money/search, which must change in the same transaction"):
                 state(*words)
 
 

@@ -155,9 +155,9 @@ def test_bad_files_are_refused_with_the_file_and_the_row(tmp_path):
         with pytest.raises(DataError, match=f"{name}: cannot be read"):
             list(read_batches(tmp_path / name, "y"))
     (tmp_path / "rows.txt").write_text("a,y")
-    with pytest.raises(DataError, match="is not called"):
+    with pytest.raises(DataError, match="does not end in"):
         read_batches(tmp_path / "rows.txt", "y")
-    with pytest.raises(DataError, match="is not here"):
+    with pytest.raises(DataError, match="does not exist"):
         read_batches(tmp_path / "no.csv", "y")
     good.rename(columns={"a": "b"}).to_csv(tmp_path / "other.csv", index=False)
     good.to_csv(tmp_path / "good.csv", index=False)

@@ -3,6 +3,7 @@
 FOLDER/in has the rows of `write_stream`. FOLDER/decisions.parquet and FOLDER/models.parquet are the results.
 """
 
+import ast
 import os
 import re
 import sys
@@ -71,11 +72,12 @@ def shops():
 
 
 def block_of_page(word, only=False):
-    """Return the code of the guide that has this word: the block, or only the line."""
+    """Return the code of the guide that has this word: the block, or only the statement."""
     text = (Path(__file__).parents[2] / "docs" / "guides" / "beyond_one_machine.md").read_text(encoding="utf-8")
     blocks = re.findall(r"^```(?:python|{code-block} python)\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
     (block,) = [one for one in blocks if word in one]
-    return "\n".join(line for line in block.splitlines() if not only or word in line)
+    statements = [ast.unparse(one) for one in ast.parse(block).body]
+    return "\n".join(one for one in statements if word in one) if only else block
 
 
 def main(folder):

@@ -151,7 +151,7 @@ class OnlineConformalClassifier(_Online):
         if unknown or len(labels) != len(scores):
             raise InputError(
                 "y",
-                f"contains {(unknown or labels)[:1]}, or not one label per row",
+                f"contains {(unknown or labels)[:1]}, or does not have one label for each row",
                 "Give one label that the model knows for each row",
             )
         told = np.array([row[classes.index(label)] for row, label in zip(scores, labels, strict=True)])

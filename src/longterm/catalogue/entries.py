@@ -48,7 +48,7 @@ class Entry:
             every = list(inspect.signature(self.build).parameters.items())
         except ValueError as error:
             what = f"{self.name!r} is not a function with parameters"
-            raise InputError(self.name, what, "Name a function that builds") from error
+            raise InputError(self.name, what, "Name a function that builds a learner or a problem") from error
         if len(every) < self.reserved_args and not any(p.kind is p.VAR_POSITIONAL for _, p in every):
             what = f"{self.name!r} does not take a problem and the rounds"
             raise InputError(self.name, what, "Give build(problem, rounds, **parameters)")

@@ -102,7 +102,9 @@ def _find(name: str, known: Callable[[], Mapping[str, E]], kind: type[E], where:
 def _not_imported(problem: Any = None, rounds: Any = None, /, **parameters: Any) -> Any:
     """Raise InputError in the place of a builder that is not imported."""
     raise InputError(
-        "name", "is a name that this program does not import", "Write a specification of your own and run it"
+        "name",
+        "names a function of a module, which this program does not import",
+        "Write a specification of your own and run it",
     )
 
 
@@ -124,5 +126,5 @@ def _as_entry(name: str, found: Any, kind: type[E]) -> E:
     if isinstance(found, kind):
         return found
     if not callable(found):
-        raise InputError(name, f"is a {type(found).__name__}", f"Name a function that builds, or a {kind.__name__}")
+        raise InputError(name, f"is a {type(found).__name__}", f"Name a function that builds one, or a {kind.__name__}")
     return kind(name, found)

@@ -23,11 +23,10 @@ class FitCommand:
     """Learn a linear model from Parquet or CSV files, row after row, in one pass and with little memory.
 
     All columns but the label must hold numbers. A loss of classes makes a classifier, the others make a regressor.
-    Features need not be scaled.
+    You do not have to scale features.
 
-    The model is saved on the way. If the command is stopped, the same command continues behind the last row that was
-    saved, and ends with the same weights. Give the same files in the same order; more files at the end are learned on
-    top.
+    The command saves the model from time to time. If it is stopped, run it again: it continues after the last saved
+    row and ends with the same weights. Give the same files in the same order. Further files may follow at the end.
 
     for example:
       longterm fit data/*.parquet --label y --max-features 10 --out model
@@ -49,9 +48,9 @@ class FitCommand:
     loss: Loss = "logistic"
     """logistic, hinge and squared_hinge are for classes; squared, huber and quantile for targets."""
     max_features: OptionalInt = None
-    """The largest number of features with a weight. Left out: no limit."""
+    """The largest number of features with a weight. Default: no limit."""
     budget: OptionalFloat = None
-    """A limit on the size of all weights in the long run (docs/guides/linear_model.md). Left out: none."""
+    """A limit on the size of all weights in the long run (docs/guides/linear_model.md). Default: no limit."""
     save_every: int = 100_000
     """The number of rows after which the model is saved."""
 

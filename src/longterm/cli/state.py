@@ -155,8 +155,10 @@ class StateCommand:
         if "/" not in target:
             with self._limited(target) as found:
                 if not isinstance(found, LivePacer):
-                    remedy = f"Raise its limit in place of it: longterm state set DB {target} limit=…"
-                    raise InputError("words", "a chooser's money cannot be reset, since its prices go with it", remedy)
+                    remedy = f"Raise its limit instead: longterm state set DB {target} limit=…"
+                    raise InputError(
+                        "words", "a chooser's money cannot be reset, since its prices depend on what was spent", remedy
+                    )
                 found.reset(_number("SPENT", rest[0]) if rest else 0.0)
                 _say(f"{target}: {found}")
             return
@@ -199,7 +201,7 @@ class StateCommand:
                 with self._opened(one.name) as ledger, suppress(InputError):
                     account = ledger.account_of(f"{name} {token}")
             if account is not None:
-                what = f"{token!r} has its money from {one.name}/{account}, which must change in the same moment"
+                what = f"{token!r} has its money from {one.name}/{account}, which must change in the same transaction"
                 raise InputError("words", what, "Call /correct or /skip of the service")
         with self._limited(name) as found:
             yield found

@@ -231,7 +231,9 @@ def constraint_kinds(constraints: int, rule: Rule, equality: Any) -> NDArray[np.
     """Return True for each equality, as an array (m,). Raise unless the arguments of a training loop fit together."""
     count = validate.count("constraints", constraints)
     if not isinstance(rule, Rule):
-        raise InputError("rule", f"{rule!r} is not a rule", "Give one of longterm.compat.multipliers, as ascent(0.1)")
+        raise InputError(
+            "rule", f"{rule!r} is not a rule", "Give one of longterm.compat.multipliers, such as ascent(0.1)"
+        )
     kinds = np.asarray(equality)
     if kinds.dtype != bool or kinds.shape not in ((), (count,)):
         raise InputError("equality", f"{equality!r} does not fit", f"Give True, False or a list of {count} of them")

@@ -327,9 +327,9 @@ def _expanded(path: Path) -> list[Path]:
     if path.is_dir():
         return sorted(file for file in path.iterdir() if _is_csv(file) or file.suffix == ".parquet")
     if not path.is_file():
-        raise DataError(path, "is not here", "Give Parquet or CSV files, or their folder")
+        raise DataError(path, "does not exist", "Give Parquet or CSV files, or their folder")
     if not _is_csv(path) and path.suffix != ".parquet":
-        raise DataError(path, "is not called .csv or .parquet", "Rename it, or convert it")
+        raise DataError(path, "does not end in .csv or .parquet", "Rename it, or convert it")
     return [path]
 
 

@@ -179,7 +179,9 @@ def require_no_empty_cells(frame: Any, name: str) -> None:
         row = int(rows.argmax())
         column = frame.columns[int(empty.iloc[row].to_numpy().argmax())]
         others = f", and {int(rows.sum()) - 1} more rows have empty cells" if rows.sum() > 1 else ""
-        remedy = "Leave such rows out (missing=drop), or fill them with medians and the value missing (missing=fill)"
+        remedy = (
+            "Leave such rows out (missing=drop), or fill empty cells by medians and the word 'missing' (missing=fill)"
+        )
         raise DataError(name, f"column {column!r} is empty{others}", remedy, line=row + 2)
 
 

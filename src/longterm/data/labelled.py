@@ -48,7 +48,7 @@ class Labelled:
         """The labels of two classes as −1 and +1, as learners of one row at a time want them."""
         values = np.unique(self.labels)
         if len(values) != 2:
-            raise InputError("labels", f"have {len(values)} different values", "Use rows of two classes")
+            raise InputError("labels", f"have {len(values)} different values", "Give rows of two classes")
         return np.where(self.labels == values[1], 1.0, -1.0)
 
     def fit(self, model: Any, **options: Any) -> TableModel:

@@ -70,7 +70,7 @@ def load_table(
     if not file.is_file():
         raise DataError(file, "does not exist", "Give the path of a CSV, TSV or Parquet file")
     if not is_table(file):
-        raise DataError(file, "is not called .csv, .tsv or .parquet", "Rename it, or use read_libsvm or from_frame")
+        raise DataError(file, "does not end in .csv, .tsv or .parquet", "Rename it, or use read_libsvm or from_frame")
     limit = None if max_bytes is None else validate.count("max_bytes", max_bytes)
     return read_file(file, label, drop, scale, missing, limit)
 

@@ -160,7 +160,7 @@ def _state_rounds(problem: Problem, U: Any, block: Block) -> tuple[list[Any], Ca
     elif not g.parameters:
         each = [state_constraint(g, U[s, :]) for s in range(t)]
         if any(len(one) != g.count for one in each):
-            raise InputError("problem", f"the constraint of {problem.name!r} has no multipliers to read", "Use path=0")
+            raise InputError("problem", f"the constraint of {problem.name!r} gives no multipliers", "Use path=0")
         return [one for every in each for one in every], lambda: np.array(
             [[float(np.sum(one.dual_value)) for one in every] for every in each]
         )

@@ -119,7 +119,7 @@ class FittedAttributes:
         """
         check_is_fitted(self)
         if not self._multipliers:
-            raise AttributeError("multiplier_ is computed by fit; after partial_fit there is dual_variable_ alone")
+            raise AttributeError("multiplier_ exists after fit only. After partial_fit, read dual_variable_")
         return _single(self._multipliers)
 
     @property

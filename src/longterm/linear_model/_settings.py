@@ -60,7 +60,9 @@ class Settings:
         if self.loss not in CODES:
             raise InputError("loss", f"{self.loss!r} is not a loss", f"Choose one of {', '.join(CODES)}")
         if self.max_features and (self.rule != "penalised-ftrl" or self.l1 <= 0):
-            raise InputError("max_features", "is held by penalised FTRL with l1 > 0", 'Use rule="penalised-ftrl", l1=1')
+            raise InputError(
+                "max_features", "works only with penalised FTRL and l1 > 0", 'Use rule="penalised-ftrl", l1=1'
+            )
         if self.offset not in OFFSETS:
             raise InputError("offset", f"{self.offset!r} is not known", f"Choose one of {', '.join(OFFSETS)}")
         validate.set_frozen(

@@ -23,7 +23,7 @@ from longterm.storage.one_thread import exclusive
 
 def _has_probabilities(estimator: Any) -> bool:
     if estimator.loss != "logistic":
-        raise AttributeError(f"probabilities are those of the logistic loss, not of {estimator.loss!r}")
+        raise AttributeError(f"predict_proba needs loss='logistic', and this model has loss={estimator.loss!r}")
     return True
 
 
@@ -126,7 +126,10 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
         if not first and classes is not None and not np.array_equal(classes, self.classes_):
             raise ValueError(f"`classes={classes!r}` is not the same as on last call to partial_fit")
         if isinstance(self.class_weight, str) and self.class_weight == "balanced":
-            raise ValueError("class_weight 'balanced' is for fit: a stream's shares are not known. Give a mapping.")
+            raise ValueError(
+                "class_weight='balanced' works with fit only, because the shares of the classes in a stream are not "
+                "known. Give a mapping {class: weight}."
+            )
         return self._learn_once(X, y, sample_weight, classes)
 
     def _training_rows(

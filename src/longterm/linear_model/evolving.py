@@ -106,7 +106,9 @@ class EvolvingLinearLearner(BudgetLinearLearner):
         """Add features up to this number. Their weights are 0."""
         before = self._settings.dimension
         if validate.count("dimension", dimension) < before:
-            raise InputError("dimension", f"{dimension} is less than the {before} there are", "Features only appear")
+            raise InputError(
+                "dimension", f"{dimension} is less than the {before} there are", "Features can be added but not removed"
+            )
         arrays = self._state.arrays()
         arrays["vector"] = np.append(arrays["vector"], np.zeros(dimension - before))
         if self._state.is_sparse:  # the number of bits for a coordinate may change
@@ -121,7 +123,9 @@ class EvolvingLinearLearner(BudgetLinearLearner):
     def margin(self, indices: NDArray[np.int64], values: FloatArray) -> float:
         """Return ⟨u, x⟩ + b of one sparse row with the decision in force; nothing is learned."""
         if indices.size and (indices.min() < 0 or indices.max() >= self._settings.dimension):
-            raise InputError("indices", "are not all columns", f"Use 0 … {self._settings.dimension - 1}")
+            raise InputError(
+                "indices", "contain a number that is not a column", f"Use 0 … {self._settings.dimension - 1}"
+            )
         if indices.shape != values.shape:
             raise InputError(
                 "indices", f"has shape {indices.shape}, the values {values.shape}", "Give one value for each index"

@@ -92,7 +92,7 @@ class _PathModel:
 
     def _make_paths(self: Any, X: Any, rows: TrainingRows, *, stream: bool) -> None:
         if self.choose not in CHOICES:
-            raise InputError("choose", f"{self.choose!r} is no choice", f"Choose one of {', '.join(CHOICES)}")
+            raise InputError("choose", f"{self.choose!r} is not known", f"Choose one of {', '.join(CHOICES)}")
         self.budgets_ = self._grid(X, rows, stream)
         limit = self.max_features if stream else None  # `fit` applies it to the chosen model
         self.paths_ = [
@@ -148,7 +148,7 @@ class _PathModel:
         split = len(learners) - (count if self._is_settled else 0)
         each, rest = divmod(split, count)
         require(each > 0 and rest == 0, f"{len(learners)} learners are not {count} paths")
-        require(self.choose in CHOICES, f"{self.choose!r:.40} is no choice")
+        require(self.choose in CHOICES, f"{self.choose!r:.40} is not known")
         self.paths_ = []
         for number in range(count):
             own = learners[number * each : (number + 1) * each]

@@ -153,7 +153,7 @@ class _Served:
             raise UnknownObjectError(f"there is no object {name!r}{did_you_mean(name, known)}. Choose from {known}.")
         if not isinstance(found, call.kinds):
             paths = ", ".join(f"/{one.path}" for one in CALLS if isinstance(found, one.kinds))
-            what = f"{name!r} is a {self.service.kinds[name]}, and /{call.path} is for other objects"
+            what = f"{name!r} is a {self.service.kinds[name]}, and /{call.path} is a call of other kinds of objects"
             raise InputError("name", what, f"Call one of {paths}")
         return found
 

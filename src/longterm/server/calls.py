@@ -73,10 +73,14 @@ def act(found: ServedChooser | ServedRouter, body: bodies.Act, who: str) -> bodi
 
 def _choose(found: ServedChooser, body: bodies.Act) -> Any:
     if body.prompt is not None:
-        raise InputError("prompt", "is for a router", "Give context= to a chooser")
+        raise InputError("prompt", "belongs to a call of a router, and this is a chooser", "Give context= to a chooser")
     for name in ("costs", "bounds"):
         if isinstance(getattr(body, name), dict):
-            raise InputError(name, "are by name", f"Give a list in the order of {list(found.actions)}")
+            raise InputError(
+                name,
+                "are given by name, but a chooser takes a list",
+                f"Give a list in the order of {list(found.actions)}",
+            )
     allowed = None
     if body.allowed is not None:
         _require_actions(found.actions, body.allowed)
@@ -91,7 +95,9 @@ def _route(found: ServedRouter, body: bodies.Act) -> Any:
     for name in ("costs", "bounds"):
         given = getattr(body, name)
         if given is not None and not isinstance(given, dict):
-            raise InputError(name, "are a list", f"Give numbers by name, of {list(found.actions)}")
+            raise InputError(
+                name, "are a list, but a router takes names", f"Give numbers by name, of {list(found.actions)}"
+            )
         _require_actions(found.actions, given or ())
         costs[name] = given
     return found.router.route(body.prompt, models=body.allowed, key=body.key, **costs).choice

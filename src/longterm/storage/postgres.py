@@ -96,7 +96,7 @@ class PostgresEngine(Engine):
         connection.prepare_threshold = None
         if others:
             connection.close()
-            what = "a pooler stands before it, which may give every transaction another session"
+            what = "it is behind a connection pooler, which may use another session for each transaction"
             commands = "; ".join(f"ALTER ROLE CURRENT_USER {statement}" for statement in others)
             raise DatabaseError(self.path, "pooled", what, f"Run this, and make the pooler connect again: {commands}")
 

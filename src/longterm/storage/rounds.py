@@ -337,7 +337,7 @@ class RoundsCopy(ABC, Generic[S, T]):
         found = self._known(key, now)
         if found is not None and isinstance(found.round.content, bytes) != is_correction:
             what = f"{key!r} names a {'request' if is_correction else 'correction'}"
-            raise InputError("key", what, "Use a key for one thing")
+            raise InputError("key", what, "Use each key either for a request or for a correction")
         return found
 
     def _known(self, key: str | None, now: float) -> NoChange[T] | None:
@@ -422,7 +422,7 @@ class RoundsCopy(ABC, Generic[S, T]):
     def refusal(self, number: int, status: int | None) -> TokenError:
         """Return the error for a round with this status; None if it was never opened here, in this epoch."""
         if status in (DONE, CORRECTED):
-            return AlreadyToldError(number, "its outcome was taken already", "Nothing is to be done: it counts once")
+            return AlreadyToldError(number, "it has an outcome already", "Do nothing: the outcome counts once")
         if status == SKIPPED:
             return SkippedTokenError(number, "it was skipped", "Skip only rounds whose outcome will not come")
         if not 1 <= number <= self.asked:

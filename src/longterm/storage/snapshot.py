@@ -90,7 +90,7 @@ def decode(data: bytes, path: Path, kind: str, version: int) -> Snapshot:
         raise SnapshotError(path, "corrupted", str(error), "Restore it from a copy") from None
     if found != kind:
         what = f"it holds the state of {f'a {found}' if found.isprintable() else repr(found):.60}, not of a {kind}"
-        raise SnapshotError(path, "foreign", what, "Load it as what it is")
+        raise SnapshotError(path, "foreign", what, "Load it with the class that wrote it")
     if number != version:
         raise _other_version(path, f"longterm {library!r:.20} wrote a {kind} of version {number}, not {version}")
     return Snapshot(kind, number, metadata, arrays)

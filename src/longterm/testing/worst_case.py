@@ -148,7 +148,7 @@ class _Adversary:
             zero = np.zeros((1, problem.dimension))
             problem.loss.parameters_towards(zero, zero[:, 0], problem.enclosing_set)
         if constraint.parameters and not isinstance(constraint, VaryingAffine):
-            what = f"a {type(constraint).__name__} that changes has no known space of parameters"
+            what = f"a {type(constraint).__name__} that changes has no known set of possible parameters"
             raise InputError("problem", what, "Use VaryingAffine, or a fixed constraint")
         self.problem, self.d = problem, problem.dimension
         self.rows = constraint.count if isinstance(constraint, VaryingAffine) else 0

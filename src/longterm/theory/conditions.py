@@ -70,7 +70,7 @@ class Conditions(NamedTuple):
         """Raise ScheduleError for the first condition that does not hold."""
         for condition in self:
             if not condition.holds:
-                remedy = "a larger θ_t or smaller η_t helps C2, a slower growing 1/μ_t helps C1"
+                remedy = "For C2, use a larger θ_t or a smaller η_t. For C1, let 1/μ_t grow more slowly"
                 what, t = str(condition), condition.failing_round
                 raise ScheduleError("schedule", what, f"Lemma 5 does not cover it; {remedy}", round=t)
 

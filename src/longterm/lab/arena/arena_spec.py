@@ -75,7 +75,7 @@ class ArenaSpec:
             ("problems", [problem_name(one) for one in self.problems]),
         ):
             if not names:
-                raise InputError(argument, "is empty", "Name at least one, or leave it out for all")
+                raise InputError(argument, "is empty", "Name at least one, or leave the argument out to run all")
             require_file_names(argument, argument, names)
 
     @property

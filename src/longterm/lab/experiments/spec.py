@@ -182,7 +182,7 @@ class ExperimentSpec:
         if not self.learners or not all(isinstance(one, LearnerSpec) for one in self.learners):
             raise InputError(
                 "learners",
-                "is empty or holds something else",
+                "is empty or contains something that is not a learner",
                 'Give at least one, in TOML a line [[learners]] and below it learner = "aogd"',
             )
         require_file_names("learners.name", "curves", [curve.name for curve in self.curves])

@@ -130,7 +130,7 @@ class ScaleMixture(Scale):
     def require(self, prox: Prox, dual: FTRLDual) -> None:
         require_ray(prox)
         if self.priced and not isinstance(dual, Multiplier):
-            what = "is a growing penalty, which a priced mixture cannot use, because each would need the other first"
+            what = "is a growing penalty, which a priced mixture cannot use, because each would depend on the other"
             raise InputError("dual", what, "Use a Multiplier, or priced=False")
 
     def log_priors(self, prox: Prox) -> FloatArray:

@@ -92,7 +92,7 @@ class Limits(NamedTuple):
             if np.any(bad):
                 what = f"holds {value[bad].flat[0]}{_place(bad)}"
                 remedy = (
-                    "Check the data of this round; The state is unchanged, so leave the round out or call tell again"
+                    "Check the data of this round. The state is unchanged, so leave the round out or call tell again"
                 )
                 return [NonFiniteError(name, what, remedy, round=t)]
         with np.errstate(over="ignore"):

@@ -137,7 +137,11 @@ class GivenHints(HintModel):
     def __post_init__(self) -> None:
         table = np.asarray(self.table, dtype=np.float64)
         if table.ndim != 2 or not np.all(np.isfinite(table)):
-            raise InputError("table", f"has shape {table.shape}, or numbers that are not", "Give one row a round")
+            raise InputError(
+                "table",
+                f"has shape {table.shape}, or contains a number that is not finite",
+                "Give one row of numbers for each round",
+            )
         validate.set_frozen(self, table=validate.frozen(np.concatenate([table, np.zeros((1, table.shape[1]))])))
 
     def predict(self, memory: Array, t: Array, x: Array) -> Array:

@@ -204,7 +204,7 @@ def require_penalty_step(learner: str, problem: Problem) -> PenaltyStep:
     """Return the closed form of this problem. Raise if there is none."""
     step = penalty_step_of(problem)
     if step is None:
-        what = f"{learner} needs the argmin that holds [g_t]₊ itself, and {problem.name!r} has no closed form for it"
+        what = f"{learner} minimises a function with [g_t]₊ in each round, and {problem.name!r} has no closed form"
         remedy = "Use affine constraints on a ball, box or simplex, a budget inside a ball about 0, or a PenaltyStep"
         raise InputError("learner", what, remedy)
     return step

@@ -251,8 +251,10 @@ def _forgetting_queue(problem: Problem, horizon: int | None, share: Hyper | None
     D = problem.constants.constraint_bound
     e = D / 2 if share is None else validate.positive("share", share)
     if np.any(np.asarray(e) >= D):
-        raise InputError("share", f"{share!r} is not below D = {D:g}", "The article has 0 < e < D; D/2 for example")
+        raise InputError(
+            "share", f"{share!r} is not below D = {D:g}", "Give a share above 0 and below D, D/2 for example"
+        )
     if horizon is None:
-        raise InputError("horizon", "is missing, and the floor of 'coldq' is e T", "Give T, the number of rounds")
+        raise InputError("horizon", "is missing, and the preset 'coldq' needs it", "Give T, the number of rounds")
     T = validate.count("horizon", horizon)
     return ForgettingQueue(T, e * T)

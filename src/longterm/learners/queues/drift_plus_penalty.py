@@ -134,7 +134,7 @@ class DriftPlusPenalty(DualLearner[QueueState], MadeForHorizon[QueueState]):
             K = validate.count("window", window)
             weight = np.sqrt(K * T) if V is None else np.asarray(validate.positive("V", V))
             if np.any(weight < K) or np.any(weight > T):
-                remedy = "Give one between the window and the horizon"
+                remedy = "Give a V between the window and the horizon"
                 raise InputError("V", f"{weight} is outside [K, T] = [{K}, {T}]", remedy)
             alpha = np.maximum(T, weight * T**0.5)
         facts = problem.joint_gradient_bound, problem.joint_value_bound, c

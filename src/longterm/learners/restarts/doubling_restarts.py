@@ -140,4 +140,4 @@ class DoublingRestarts(Restarts):
 def _no_horizon(argument: str, kind: type) -> InputError:
     """Return the error for a learner that needs no horizon."""
     what = f"{kind.__name__} has no steps that depend on a horizon"
-    return InputError(argument, what, "Play it as it is, or use Restarted")
+    return InputError(argument, what, "Use the learner itself, or Restarted")

@@ -137,7 +137,7 @@ class OnlineADM(Learner[OnlineADMState]):
         """Return P_T of `theorem`."""
         eta, rho = np.asarray(self.eta), np.asarray(self.rho)
         if np.any(eta <= 0):
-            raise NoTheoremError("x_t is played with η = 0", "The theorem needs a proximal term, η > 0")
+            raise NoTheoremError("its proximal weight η is 0", "Give η > 0")
         return np.asarray((eta + rho) * c.radius**2 / 2 + T * c.loss_gradient_bound**2 / (2 * eta))
 
     def first_state(self, t: Array, x: Array) -> OnlineADMState:

@@ -150,7 +150,7 @@ class _Linear(Primal[LinearState]):
 
     def predict_recent(self, state: LinearState, request: ChoiceRequest) -> Prediction:
         if not self.window or request.costs is None:
-            what = "plans its price from recent requests and their announced costs, and there are none"
+            what = "computes its price from the announced costs of recent requests, and there are none"
             raise InputError(
                 "dual", what, "Make the primal with window=512, and pass costs= to act()", round=request.round
             )

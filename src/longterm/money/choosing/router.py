@@ -435,9 +435,11 @@ class Router:
         given = {"per_request": per_request, "credit": credit, "bank": bank}
         fields = {name: value for name, value in given.items() if value is not None}
         if fields and not self._has_ceiling:
-            raise InputError(next(iter(fields)), "is for a router with a ceiling", "Change least_quality")
+            raise InputError(
+                next(iter(fields)), "can be changed only in a router with a ceiling", "Change least_quality"
+            )
         if least_quality is not None and self._has_ceiling:
-            raise InputError("least_quality", "is for a router without a ceiling", "Change per_request")
+            raise InputError("least_quality", "can be changed only in a router without a ceiling", "Change per_request")
         name = self.chooser.rule.budget_set.budgets[0].name
         self.chooser.change({name: fields} if fields else {}, least_reward=least_quality)
 

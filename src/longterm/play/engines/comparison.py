@@ -175,5 +175,5 @@ def frame(traces: Mapping[str, Trace], comparator: Comparator | ArrayLike | None
         columns |= {key: values.ravel() for key, values in scalars.items()}
         parts.append(pd.DataFrame(columns, index=range(index.shape[1])))
     if not parts:
-        raise InputError("traces", "there are none", "Compare at least one learner")
+        raise InputError("traces", "is empty", "Compare at least one learner")
     return pd.concat(parts, ignore_index=True)

@@ -214,7 +214,7 @@ class _Loop:
         if self.engine not in ("numpy", "jax", "auto"):
             raise InputError("engine", f"{self.engine!r} is not known", "Choose 'numpy', 'jax' or 'auto'")
         if self.engine == "jax" and self.xp is not np:
-            raise InputError("xp", "is for the reference engine", "Leave it out with engine='jax'")
+            raise InputError("xp", "works with the NumPy engine only", "Leave it out with engine='jax'")
         faster: Engine = "numpy"
         if self.xp is np and not resuming:
             faster = faster_engine(self.total, (self.problem.loss, self.problem.constraint, *learners))

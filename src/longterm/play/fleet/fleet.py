@@ -101,7 +101,7 @@ class Fleet:
             what = f"{type(learner).__name__} calls a function (pullback, constraint_at), which cannot be compiled"
             raise InputError("engine", what, "Use engine='numpy' for this fleet")
         if sharding is not None and engine != "jax":
-            raise InputError("sharding", "is for fleets on the devices of JAX", "Give engine='jax' as well")
+            raise InputError("sharding", "works with the JAX engine only", "Give engine='jax' as well")
         require_known(on_broken_bound)
         self._on_broken_bound = on_broken_bound
         self.learner = learner.with_hyper_arrays(
@@ -197,7 +197,9 @@ class Fleet:
             self._raise_refused()
             if on_device:
                 if self._device is None:
-                    raise InputError("on_device", "this fleet is kept by NumPy", "Make it with engine='jax'")
+                    raise InputError(
+                        "on_device", "needs the JAX engine, and this fleet uses NumPy", "Make it with engine='jax'"
+                    )
                 return self._device.decisions_on_device(rows if _is_jax(rows) else self.numbers(rows))
             return self._rows.decisions(self.numbers(rows))
 
@@ -225,7 +227,11 @@ class Fleet:
         """
         with self._guard():
             if not wait and self._on_broken_bound != "raise":
-                raise InputError("wait", "a warning comes before the update", "Wait, or refuse broken bounds")
+                raise InputError(
+                    "wait",
+                    "is False, but a warning about a broken bound must come before the update",
+                    "Use wait=True, or on_broken_bound='raise'",
+                )
             self._raise_refused(wait=wait)
             if self._device is not None and not isinstance(feedback.loss_gradient, np.ndarray):
                 if self._send(self._device, feedback, rows, wait):

@@ -145,7 +145,7 @@ class LearnerCopy(RoundsCopy[Progress, Array]):
         number, found = super().find(given, now)
         x = getattr(given, "x", None)
         if x is not None and x is not found.content and not np.array_equal(x, found.content):
-            what = "the decision of this number is another one"
+            what = "this round has a different decision"
             raise UnknownTokenError(number, what, "Tell the learner that opened this round")
         return number, found
 

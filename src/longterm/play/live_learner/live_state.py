@@ -53,7 +53,10 @@ def feedback_at(
     if by_parameters:
         if problem is None:
             raise InputError(
-                "loss_parameters", "mean nothing without a problem", "Make the learner with problem=", round=number
+                "loss_parameters",
+                "can be used only if the learner has a problem",
+                "Make the learner with problem=",
+                round=number,
             )
         one_round = Block(tuple(a[None] for a in loss_arrays), tuple(a[None] for a in constraint_arrays), 1)
         require_fit(problem, one_round, (), number)

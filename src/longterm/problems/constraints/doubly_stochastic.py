@@ -53,7 +53,7 @@ class DoublyStochastic(Constraint):
     def __post_init__(self) -> None:
         p = validate.dimension("size", self.size)
         if p > MAX_SIZE:
-            raise InputError("size", f"{p} means {p * p} numbers a decision", f"Give at most {MAX_SIZE}")
+            raise InputError("size", f"{p} means {p * p} numbers in each decision", f"Give at most {MAX_SIZE}")
         validate.set_frozen(self, dimension=p * p, count=p * p + 4 * p)
         small = p <= MAX_TABLE_SIZE
         table = validate.frozen(np.concatenate([-np.eye(p * p), *self._sum_gradients()])) if small else None

@@ -64,7 +64,7 @@ class Loss(ReprMixin, ABC):
         `InputError` if the values that the parameters may take are not known.
         """
         if self.parameters:
-            what = f"a {type(self).__name__} has no known space of parameters"
+            what = f"a {type(self).__name__} has no known set of possible parameters"
             raise InputError("problem", what, "Give `choices`, the parameters of some possible rounds")
         return ()
 
