@@ -23,7 +23,7 @@ from longterm.storage.packing import require
 from longterm.storage.positions import require_position
 from longterm.storage.replica import Replica
 from longterm.storage.rounds import DONE, SKIPPED, NoChange, OpenRound, RoundChange, RoundsCopy, Window
-from longterm.storage.stored import Metrics, Stored
+from longterm.storage.stored_object import Metrics, Stored
 from longterm.storage.tokens import REMEDY, Token, require_key
 
 

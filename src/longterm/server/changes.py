@@ -18,7 +18,7 @@ from longterm.storage import schema as sql
 from longterm.storage.contents import describe
 from longterm.storage.database import Database
 from longterm.storage.rows_replica import NoCopy, RowsReplica
-from longterm.storage.stored import Stored
+from longterm.storage.stored_object import Stored
 
 KIND = "server settings"
 OBJECT = "longterm server settings"

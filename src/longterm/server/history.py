@@ -23,7 +23,7 @@ from longterm.storage import schema as sql
 from longterm.storage.database import Database
 from longterm.storage.engine import Durability
 from longterm.storage.rows_replica import NoCopy, RowsReplica
-from longterm.storage.stored import Stored
+from longterm.storage.stored_object import Stored
 
 KIND = "server history"
 OBJECT = "longterm server"

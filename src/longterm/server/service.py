@@ -9,7 +9,7 @@ from longterm.money import Chooser, Router
 from longterm.server.tokens import KnownToken
 from longterm.storage.engine import Durability
 from longterm.storage.pool import ConnectionPool
-from longterm.storage.stored import Metrics
+from longterm.storage.stored_object import Metrics
 
 POSTGRES = ("postgresql://", "postgres://")
 

@@ -22,7 +22,7 @@ from longterm.server.gate import HEALTH, READY, Exchange
 from longterm.server.history import EVENTS, WEEK, HistoryRecorder, thinned
 from longterm.server.lanes import BusyError, Lane
 from longterm.server.service import Service
-from longterm.storage.stored import Metrics
+from longterm.storage.stored_object import Metrics
 
 READ_SECONDS = 2.0
 """An object that does not answer within this time has no figures, and is not ready."""

@@ -47,7 +47,7 @@ from longterm.storage.engine import Durability
 from longterm.storage.positions import require_position
 from longterm.storage.replica import LONGEST_NAME, Replica
 from longterm.storage.rounds import NOTHING, NoChange, Window
-from longterm.storage.stored import Metrics, Stored
+from longterm.storage.stored_object import Metrics, Stored
 from longterm.storage.tokens import Token, is_storable, require_key
 
 

@@ -33,7 +33,7 @@ from longterm.money.choosing.primal_dual import PrimalDual
 from longterm.money.choosing.router_report import RouterHealth, RouterReport
 from longterm.money.choosing.text import WordHash
 from longterm.storage.contents import read_definition
-from longterm.storage.stored import Metrics
+from longterm.storage.stored_object import Metrics
 from longterm.storage.tokens import is_storable
 
 OPTIONS = (

@@ -55,7 +55,7 @@ from longterm.storage.database import Database
 from longterm.storage.engine import Durability
 from longterm.storage.positions import require_position
 from longterm.storage.rows_replica import NoCopy, RowsReplica
-from longterm.storage.stored import Metrics, Stored
+from longterm.storage.stored_object import Metrics, Stored
 
 KIND = "ledger"
 HOURS_24 = 86_400.0

@@ -47,7 +47,7 @@ from longterm.storage.rounds import (
     Window,
 )
 from longterm.storage.schema import OPEN
-from longterm.storage.stored import Metrics, Stored
+from longterm.storage.stored_object import Metrics, Stored
 from longterm.storage.tokens import Token, require_key
 
 CHANGEABLE = ("budget", "horizon")

@@ -20,7 +20,7 @@ from longterm.storage.packing import LARGEST_COUNT, pack, require_sound, restore
 from longterm.storage.positions import require_position
 from longterm.storage.replica import Replica
 from longterm.storage.schema import Statement
-from longterm.storage.stored import Stored
+from longterm.storage.stored_object import Stored
 
 if TYPE_CHECKING:
     from longterm.play.fleet.fleet import Fleet

@@ -32,7 +32,7 @@ from longterm.storage.clock import DAY, SYSTEM, Clock
 from longterm.storage.engine import Durability
 from longterm.storage.replica import Replica
 from longterm.storage.rounds import NoChange, OpenRound, Window
-from longterm.storage.stored import Metrics, Stored
+from longterm.storage.stored_object import Metrics, Stored
 from longterm.storage.tokens import Token, require_key
 
 
