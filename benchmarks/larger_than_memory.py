@@ -1,8 +1,8 @@
 """Peak memory of a model that learns 1 GB of Parquet in batches: python benchmarks/larger_than_memory.py [GB].
 
-A fresh process for each size. The files have 200 columns of random numbers and are removed at the end. A second run
-shows files whose row groups are as large as Arrow writes them by default. The weights of the smallest set are compared
-with those of one pass in memory.
+A fresh process for each size. The files have 200 columns of random numbers and are removed at the end. They have row
+groups of 10,000 rows, of a whole file, and of 1,048,576 rows, which is Arrow's default. The weights of the smallest set
+are compared with those of one pass in memory.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 
 from longterm.linear_model import BudgetLinearLearner
 
-COLUMNS, FILE_ROWS = 200, 78_125
-"""A file holds 125 MB."""
+COLUMNS, FILE_ROWS, DEFAULT_GROUP = 200, 78_125, 2**20
+"""A file with `FILE_ROWS` rows holds 125 MB."""
 NAMES = [f"f{column}" for column in range(COLUMNS)]
 ONE_PASS = """
 import resource, sys, time
@@ -39,14 +39,14 @@ print(peak, model.rounds, seconds)
 """
 
 
-def write(folder: Path, files: int, group: int) -> None:
-    """Write files of random rows, in groups of so many rows."""
+def write(folder: Path, files: int, rows: int, group: int) -> None:
+    """Write files with so many random rows each, in groups of so many rows."""
     rng = np.random.default_rng(0)
     w = rng.normal(size=COLUMNS) * (rng.random(COLUMNS) < 0.1)
     schema = pa.schema([(name, pa.float64()) for name in [*NAMES, "y"]])
     for number in range(files):
-        X = rng.normal(size=(FILE_ROWS, COLUMNS))
-        y = np.where(X @ w + rng.normal(size=FILE_ROWS) > 0, 1.0, -1.0)
+        X = rng.normal(size=(rows, COLUMNS))
+        y = np.where(X @ w + rng.normal(size=rows) > 0, 1.0, -1.0)
         with pq.ParquetWriter(folder / f"{number:03d}.parquet", schema) as file:
             file.write_table(pa.table([*X.T.copy(), y], schema=schema), row_group_size=group)
 
@@ -61,11 +61,13 @@ def one_pass(folder: Path, files: int, out: Path) -> None:
 
 def main() -> None:
     files = round(float(sys.argv[1]) * 8) if len(sys.argv) > 1 else 8
-    for group in (10_000, FILE_ROWS):
+    sets = [(files, FILE_ROWS, 10_000), (files, FILE_ROWS, FILE_ROWS)]
+    sets += [(1, min(files * FILE_ROWS, DEFAULT_GROUP), DEFAULT_GROUP)]
+    for files, rows, group in sets:
         with tempfile.TemporaryDirectory() as name:
             folder, out = Path(name), Path(name) / "model"
-            write(folder, files, group)
-            print(f"groups of {group:,} rows")
+            write(folder, files, rows, group)
+            print(f"groups of {min(rows, group):,} rows")
             for count in sorted({files, max(files // 2, 1), 1}):
                 one_pass(folder, count, out)
                 if count == 1:

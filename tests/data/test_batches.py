@@ -1,6 +1,7 @@
 """Files in batches: the model of one pass in memory, whatever the files, the batches and the kills."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,9 +14,10 @@ from longterm.errors import DataError, InputError
 
 pandas = pytest.importorskip("pandas")
 arrow = pytest.importorskip("pyarrow")
+parquet = pytest.importorskip("pyarrow.parquet")
 pytest.importorskip("numba", reason="linear models need the extra `linear`")
 
-from longterm.data import learn_files, read_batches  # noqa: E402
+from longterm.data import file_table, learn_files, read_batches, row_groups  # noqa: E402
 from longterm.linear_model import BudgetLinearClassifier, BudgetLinearLearner, BudgetLinearRegressor  # noqa: E402
 
 ROWS, COLUMNS = 6000, ["a", "b", "c", "d"]
@@ -55,6 +57,30 @@ def test_batches_are_the_rows_in_order(files, skip):
     features = np.concatenate([np.empty((0, 4)), *(batch.features for batch in batches)])
     np.testing.assert_array_equal(features, whole[COLUMNS].to_numpy(dtype=float)[skip:])
     assert [name for batch in batches for name in batch.labels] == whole["name"].tolist()[skip:]
+
+
+@pytest.mark.parametrize("skip", [0, 1, 100, 299, 300, 301, 999, 1000, 1001, 2100, 2500])
+def test_wide_groups_are_read_in_slices_and_bundles(files, skip, monkeypatch):
+    monkeypatch.setattr(row_groups, "READ_TOGETHER", 10_000)  # two columns of a group of 700 rows
+    monkeypatch.setattr(row_groups, "SLICE_BYTES", 300 * 5 * 8)  # 300 rows of four columns and the label
+    reads, read = [], row_groups._read
+    monkeypatch.setattr(row_groups, "_read", lambda *given: reads.append(given[2:]) or read(*given))
+    batches = list(read_batches(files[0], "name", drop=others("name"), skip=skip, batch_rows=100))
+    features = np.concatenate([np.empty((0, 4)), *(batch.features for batch in batches)])
+    np.testing.assert_array_equal(features, frame()[COLUMNS].to_numpy(dtype=float)[skip:2500])
+    assert [name for batch in batches for name in batch.labels] == frame()["name"].tolist()[skip:2500]
+    assert [batch.before for batch in batches] == list(
+        skip + np.cumsum([0, *(len(batch.labels) for batch in batches)])[:-1]
+    )
+    assert all(len(batch.labels) <= 100 for batch in batches)
+    assert all(len(columns) < 5 and end - begin <= 300 for columns, begin, end, _ in reads)
+
+
+def test_batches_of_a_very_wide_table_have_fewer_rows(tmp_path, monkeypatch):
+    frame(100).to_parquet(tmp_path / "rows.parquet")
+    monkeypatch.setattr(file_table, "BATCH_BYTES", 7 * 4 * 8)
+    sizes = [len(one.labels) for one in read_batches(tmp_path / "rows.parquet", "sign", drop=others("sign"))]
+    assert sizes == [7] * 14 + [2]
 
 
 def test_a_folder_is_its_files(files):
@@ -165,6 +191,136 @@ def test_bad_files_are_refused_with_the_file_and_the_row(tmp_path):
         read_batches([tmp_path / "good.csv", tmp_path / "other.csv"], "y")
 
 
+COLUMN_TYPES = {
+    "text": (["a", "b"], "holds string, not numbers"),
+    "dictionary of text": (arrow.array(["a", "b"]).dictionary_encode(), "holds dictionary<values=string"),
+    "timestamp": (arrow.array([0, 1], arrow.timestamp("us")), r"holds timestamp\[us\], not numbers"),
+    "list": ([[1.0], [2.0]], "holds list"),
+    "nothing": (arrow.nulls(2), "holds null, not numbers"),
+    "null": ([1, None], "column 'a' is empty"),
+    "too large": ([2**60, 1], "a float cannot hold"),
+    "decimal": (arrow.array([1, 2]).cast(arrow.decimal128(24, 2)), None),
+    "dictionary": (arrow.array([1, 2]).dictionary_encode(), None),
+    "boolean": ([False, True], None),
+    "unsigned": (arrow.array([1, 2], arrow.uint64()), None),
+    "half": (arrow.array(np.array([1, 2], np.float16)), None),
+}
+
+
+@pytest.mark.parametrize("kind", COLUMN_TYPES)
+def test_types_of_arrow_are_numbers_or_refused(kind, tmp_path):
+    values, match = COLUMN_TYPES[kind]
+    parquet.write_table(arrow.table({"a": values, "y": [0, 1]}), tmp_path / "rows.parquet")
+    if match is not None:
+        with pytest.raises(DataError, match=match):
+            list(read_batches(tmp_path / "rows.parquet", "y"))
+        return
+    (batch,) = read_batches(tmp_path / "rows.parquet", "y")
+    assert batch.features.tolist() == ([[0.0], [1.0]] if kind == "boolean" else [[1.0], [2.0]])
+
+
+LABEL_TYPES = {
+    "decimal": (arrow.array([0, 1]).cast(arrow.decimal128(24, 2)), [0.0, 1.0]),
+    "boolean": ([False, True], [False, True]),
+    "text": (arrow.array(["no", "yes"], arrow.string_view()), ["no", "yes"]),
+    "dictionary": (arrow.array(["no", "yes"]).dictionary_encode(), ["no", "yes"]),
+    "timestamp": (arrow.array([0, 1], arrow.timestamp("us")), None),
+    "bytes": ([b"no", b"yes"], None),
+    "list": ([[0], [1]], None),
+}
+
+
+@pytest.mark.parametrize("kind", LABEL_TYPES)
+def test_labels_are_numbers_booleans_or_text(kind, tmp_path):
+    values, labels = LABEL_TYPES[kind]
+    parquet.write_table(arrow.table({"a": [1.0, 2.0], "y": values}), tmp_path / "rows.parquet")
+    if labels is None:
+        with pytest.raises(DataError, match="Give labels that are numbers, booleans or text"):
+            list(read_batches(tmp_path / "rows.parquet", "y"))
+        return
+    (batch,) = read_batches(tmp_path / "rows.parquet", "y")
+    assert batch.labels.tolist() == labels
+
+
+def test_names_of_files_and_columns(tmp_path):
+    table = pandas.DataFrame({"a.b": [1.0, 2.0], "": [3.0, 4.0], "a b": [5.0, 6.0], "y": [0, 1]})
+    table.iloc[::-1].to_parquet(tmp_path / "rows.csv.parquet")  # pandas stores the index as a column
+    table.to_csv(tmp_path / "ROWS.CSV", index=False)
+    (tmp_path / "_metadata.parquet").write_bytes(b"")
+    (tmp_path / ".hidden.csv").write_bytes(b"")
+    assert [one.features.tolist() for one in read_batches(tmp_path, "y")] == [
+        [[1.0, 3.0, 5.0], [2.0, 4.0, 6.0]],
+        [[2.0, 4.0, 6.0], [1.0, 3.0, 5.0]],
+    ]
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "twice.csv").write_text("a,a,y\n1,2,0\n")
+    for files, options, match in (
+        (tmp_path / "empty", {}, r"has no \.parquet or \.csv file"),
+        (tmp_path / "*.pq", {}, "matches no file"),
+        ([], {}, "files: is empty"),
+        (tmp_path / "twice.csv", {}, "has the column 'a' twice"),
+        (tmp_path / "ROWS.CSV", {"drop": "y"}, "drop: names the label 'y'"),
+        (tmp_path / "ROWS.CSV", {"drop": ["a.b", "", "a b"]}, "has no column beside 'y'"),
+    ):
+        with pytest.raises((DataError, InputError), match=match):
+            read_batches(files, "y", **options)
+
+
+def test_files_that_the_model_does_not_know_are_refused(tmp_path):
+    first = frame(200)[[*COLUMNS, "name"]]
+    first.to_parquet(tmp_path / "first.parquet")
+    other = {
+        "fewer": (first[["a", "b", "name"]], r"has other features than the model: \['c', 'd'\]"),
+        "text": (first.assign(a="x"), "column 'a' holds (large_)?string"),
+        "class": (first.assign(name="maybe"), "cannot be learned from row 201 on: y has classes"),
+        "number": (first.assign(name=1), "cannot be learned from row 201 on"),
+    }
+    options = {"label": "name", "out": tmp_path / "model", "progress": None}
+    learn_files(BudgetLinearClassifier(random_state=0), tmp_path / "first.parquet", **options)
+    before = (tmp_path / "model").read_bytes()
+    for name, (table, match) in other.items():
+        path = tmp_path / f"{name}.parquet"
+        table.to_parquet(path)
+        files = [path] if name == "fewer" else [tmp_path / "first.parquet", path]
+        with pytest.raises((DataError, InputError), match=match):
+            learn_files(BudgetLinearClassifier(random_state=0), files, **options)
+        assert (tmp_path / "model").read_bytes() == before
+    # columns in another order are the same table
+    first[["name", *COLUMNS[::-1]]].to_parquet(tmp_path / "turned.parquet")
+    model = learn_files(
+        BudgetLinearClassifier(random_state=0), [tmp_path / "first.parquet", tmp_path / "turned.parquet"], **options
+    )
+    twice = BudgetLinearClassifier(random_state=0)
+    for _ in range(2):
+        twice.partial_fit(first[COLUMNS].to_numpy(dtype=float), first["name"].to_numpy(), classes=["no", "yes"])
+    assert_same_model(model, twice)
+
+
+def test_nothing_is_learned_before_a_fault_that_can_be_seen(tmp_path):
+    first = frame(200)[[*COLUMNS, "name"]]
+    first.to_parquet(tmp_path / "first.parquet")
+    first.assign(name=1).to_parquet(tmp_path / "number.parquet")
+    first[:0].to_csv(tmp_path / "none.csv", index=False)
+    seen = []
+    for files, out, match in (
+        (["first", "number"], "model", "column 'name' holds numbers, and in others it does not"),
+        (["first"], "no/model", "no is not a folder that can be written"),
+    ):
+        with pytest.raises((DataError, InputError), match=match):
+            learn_files(
+                BudgetLinearClassifier(random_state=0),
+                [tmp_path / f"{name}.parquet" for name in files],
+                "name",
+                out=tmp_path / out,
+                progress=lambda *given: seen.append(given),
+            )
+    with pytest.raises(DataError, match=r"none\.csv: has no rows"):
+        learn_files(BudgetLinearRegressor(random_state=0), tmp_path / "none.csv", "a", drop="name", out=tmp_path / "m")
+    assert not seen
+    assert not (tmp_path / "model").exists()
+    assert not (tmp_path / "m").exists()
+
+
 def test_labels_that_do_not_fit_the_model_are_refused(tmp_path):
     out = tmp_path / "model"
     one = pandas.DataFrame({"a": [1.0, 2.0], "y": ["no", "no"], "z": [0.5, 1.5]})
@@ -213,6 +369,11 @@ def test_the_command_is_killed_and_continues(tmp_path, capsys):
     assert main([*words, str(whole)]) == 0
     assert killed.read_bytes() == whole.read_bytes()
     printed = capsys.readouterr().out
+    assert re.search(r"^learned [\d,]+ rows, after [\d,]+ that were learned before$", printed, re.MULTILINE)
+    assert "nothing to learn" not in printed
+    assert main([*words, str(whole)]) == 0
+    assert "nothing to learn: the model has learned these 100,000 rows before\n" in capsys.readouterr().out
+    assert killed.read_bytes() == whole.read_bytes()
     assert "2 of 4 features, 100,000 rounds" in printed
     assert f"model  {whole}" in printed
     assert main([*words, str(whole), "--loss", "squared"]) == 2  # the file holds a classifier

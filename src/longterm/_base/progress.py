@@ -23,7 +23,7 @@ def _ignore(done: int, total: int | None) -> None:
 
 @contextmanager
 def reporter(
-    progress: Progress, title: str, *, unit: str = "rounds", lines: TextIO | None = None
+    progress: Progress, title: str, *, unit: str = "rounds", lines: TextIO | None = None, before: int = 0
 ) -> Iterator[Callback]:
     """Yield the callback for progress reports.
 
@@ -36,6 +36,8 @@ def reporter(
         The unit that is counted.
     lines : text stream, optional
         With "auto" and without a terminal, lines of progress are written to this stream.
+    before : int
+        The number that was finished earlier. It does not count for the rate.
 
     Yields
     ------
@@ -47,17 +49,19 @@ def reporter(
         return
     shows_bar = (sys.stderr if lines is None else lines).isatty() or (lines is None and in_notebook())
     if progress == "auto" and shows_bar and find_spec("rich") is not None:
-        with _bar(title, unit) as bar:
+        with _bar(title, unit, before) as bar:
             yield bar
     else:
-        yield Lines(title, unit, lines) if progress == "auto" and lines is not None else _ignore
+        yield Lines(title, unit, lines, before=before) if progress == "auto" and lines is not None else _ignore
 
 
 class Lines:
     """Progress as lines of text: the first, the last, and one every few seconds."""
 
-    def __init__(self, title: str, unit: str, out: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
-        self._title, self._unit, self._out, self._clock = title, unit, out, clock
+    def __init__(
+        self, title: str, unit: str, out: TextIO, clock: Callable[[], float] = time.monotonic, *, before: int = 0
+    ) -> None:
+        self._title, self._unit, self._out, self._clock, self._before = title, unit, out, clock, before
         self._begin, self._written = clock(), float("-inf")
 
     def __call__(self, done: int, total: int | None) -> None:
@@ -65,9 +69,10 @@ class Lines:
         if done != total and now - self._written < SECONDS_BETWEEN_LINES:
             return
         self._written = now
-        rate = done / max(now - self._begin, 1e-9)
+        new = done - self._before
+        rate = max(new, 1) / max(now - self._begin, 1e-9)
         of, left = ("", "") if total is None else (f" of {total}", f", {(total - done) / rate:.0f} s left")
-        more = f", {rate:.2g} a second{left}" if done > 1 else ""  # one job is no basis for a rate
+        more = f", {rate:.2g} a second{left}" if new > 1 else ""  # one job is no basis for a rate
         self._out.write(f"{self._title}: {done}{of} {self._unit}{more}\n")
         self._out.flush()
 
@@ -79,7 +84,7 @@ def in_notebook() -> bool:
 
 
 @contextmanager
-def _bar(title: str, unit: str) -> Iterator[Callback]:
+def _bar(title: str, unit: str, before: int) -> Iterator[Callback]:
     """Yield the callback of a bar."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
@@ -94,10 +99,10 @@ def _bar(title: str, unit: str) -> Iterator[Callback]:
     )
     begin = time.monotonic()
     with Bar(*columns, console=None if in_notebook() else Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(title, total=None, rate="")
+        task = bar.add_task(title, total=None, completed=before, rate="")
 
         def show(done: int, total: int | None) -> None:
-            rate = done / max(time.monotonic() - begin, 1e-9)
+            rate = (done - before) / max(time.monotonic() - begin, 1e-9)
             bar.update(task, completed=done, total=total, rate=f"{rate:.3g} {unit}/s")
 
         yield show

@@ -110,7 +110,7 @@ def _guard(call: Callable[[], Any]) -> int:
         return _complain(str(error))
     except KeyboardInterrupt as error:
         by_signal = isinstance(error, Terminated)
-        _complain(f"stopped{' by SIGTERM' if by_signal else ''}. Finished runs are kept: the same command continues")
+        _complain(f"stopped{' by SIGTERM' if by_signal else ''}. Finished work is kept: the same command continues")
         return TERMINATED if by_signal else STOPPED
     return 0
 

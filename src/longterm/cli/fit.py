@@ -26,7 +26,8 @@ class FitCommand:
     You do not have to scale features.
 
     The command saves the model from time to time. If it is stopped, run it again: it continues after the last saved
-    row and ends with the same weights. Give the same files in the same order. Further files may follow at the end.
+    row and ends with the same weights. The model knows the number of its rows but not the files. So give the same
+    files in the same order. Further files may follow at the end.
 
     for example:
       longterm fit data/*.parquet --label y --max-features 10 --out model
@@ -61,6 +62,11 @@ class FitCommand:
         kind: Any = BudgetLinearClassifier if self.loss in CLASSIFYING else BudgetLinearRegressor
         model = kind(self.budget, loss=self.loss, max_features=self.max_features, random_state=0)
         options: dict[str, Any] = {"drop": self.drop, "out": self.out, "save_every": self.save_every}
-        with reporter("auto", "learn", unit="rows", lines=sys.stderr) as report:
+        before = getattr(kind.load(self.out), "n_rounds_", 0) if self.out.exists() else 0
+        with reporter("auto", "learn", unit="rows", lines=sys.stderr, before=before) as report:
             model = learn_files(model, self.files, self.label, **options, progress=report)
+        if model.n_rounds_ == before:
+            sys.stdout.write(f"nothing to learn: the model has learned these {before:,} rows before\n")
+        elif before:
+            sys.stdout.write(f"learned {model.n_rounds_ - before:,} rows, after {before:,} that were learned before\n")
         sys.stdout.write(f"{model.summary().to_text(terminal_width())}\nmodel  {self.out}\n")

@@ -3,40 +3,25 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
-import numpy as np
 from numpy.typing import NDArray
 
 from longterm._base import validate
 from longterm._base.arrays import FloatArray
 from longterm._base.extras import import_optional
-from longterm._base.messages import did_you_mean
 from longterm._base.progress import Progress, reporter
-from longterm.errors import DataError, InputError
+from longterm.data.file_table import BATCH_ROWS, Batch, Files, FileTable
+from longterm.errors import DataError, InputError, LongtermError
 
-Files = str | PathLike[str] | Sequence[str | PathLike[str]]
 M = TypeVar("M")
-BATCH_ROWS = 8192
-CSV_BLOCK = 2**22
-"""The bytes of a CSV file that are parsed at once."""
-MOST_CLASSES = 100
-"""More different labels are taken for targets."""
 WIDENED = ("intercept_bound", "residual_radius")
 """The settings that a learner changes by itself."""
-
-
-class Batch(NamedTuple):
-    """Rows of one file: the number of rows before them in all files, their features, and their labels as written."""
-
-    before: int
-    features: FloatArray
-    labels: NDArray[Any]
 
 
 def read_batches(
@@ -74,7 +59,7 @@ def read_batches(
     """
     if skip < 0:
         raise InputError("skip", f"is {skip}", "Give a number of rows, 0 for none")
-    return _Table(files, label, drop).batches(skip, validate.count("batch_rows", batch_rows))
+    return FileTable(files, label, drop).batches(skip, validate.count("batch_rows", batch_rows))
 
 
 def learn_files(
@@ -92,12 +77,14 @@ def learn_files(
 
     The weights are those of one pass in the memory, bit for bit, whatever the size of the batches. With `out` the model
     is saved on the way. The model counts its rows, so a call after a crash continues behind the last row that was
-    saved, and more files at the end of the list are learned on top.
+    saved, and more files at the end of the list are learned on top. The count is all that the model knows of the files:
+    do not change, remove or reorder those that it has learned.
 
     Parameters
     ----------
     model : estimator or learner
-        An object of `longterm.linear_model` with `partial_fit` or `learn`.
+        An object of `longterm.linear_model` with `partial_fit` or `learn`. The rows that it has learned already are
+        taken for the first rows of the files.
     files, label, drop, batch_rows : optional
         As for `read_batches`. Give the same files in the same order to continue.
     out : path, optional
@@ -115,24 +102,34 @@ def learn_files(
     Raises
     ------
     InputError
-        If `out` holds a model with other parameters.
+        If `out` holds a model with other parameters, or cannot be written.
     DataError
-        If a file cannot be read, or the files have fewer rows than the model has learned.
+        If a file cannot be read, or the files have no rows, or fewer than the model has learned.
     """
-    table, save_every = _Table(files, label, drop), validate.count("save_every", save_every)
+    table, save_every = FileTable(files, label, drop), validate.count("save_every", save_every)
     path = None if out is None else Path(out)
     if path is not None and path.exists():
         model = _continued(model, path)
+    elif path is not None and not os.access(path.parent, os.W_OK):
+        raise InputError("out", f"{path.parent} is not a folder that can be written", "Make it, or give another file")
     learn, saved = _learning(model, table), _rounds(model)
     total, done = table.rows(), saved
-    with reporter(progress, "learn", unit="rows") as report:
+    with reporter(progress, "learn", unit="rows", before=saved) as report:
         for batch in table.batches(saved, validate.count("batch_rows", batch_rows)):
-            learn(batch.features, batch.labels)
+            try:
+                learn(batch.features, batch.labels)
+            except ValueError as error:
+                if isinstance(error, LongtermError):
+                    raise
+                what = f"cannot be learned from row {batch.before + 1} on: {error}"
+                raise InputError("files", what, "Give rows of the table that the model has learned") from error
             done = batch.before + len(batch.labels)
             report(done, total)
             if path is not None and done - saved >= save_every:
                 model.save(path)  # type: ignore[attr-defined]
                 saved = done
+    if not done:
+        raise DataError(table.files[-1], "has no rows, nor has any file before it", "Give files with rows")
     if path is not None and (done > saved or not path.exists()):
         model.save(path)  # type: ignore[attr-defined]
     return model
@@ -161,7 +158,7 @@ def _parameters(model: Any) -> dict[str, Any]:
     return {name: value for name, value in asdict(model.settings).items() if name not in WIDENED}
 
 
-def _learning(model: Any, table: _Table) -> Callable[[FloatArray, NDArray[Any]], object]:
+def _learning(model: Any, table: FileTable) -> Callable[[FloatArray, NDArray[Any]], object]:
     """Return the function that learns a batch: with the names of features and with all classes, for an estimator."""
     if hasattr(model, "learn"):
         learn: Callable[[FloatArray, NDArray[Any]], object] = model.learn
@@ -169,6 +166,8 @@ def _learning(model: Any, table: _Table) -> Callable[[FloatArray, NDArray[Any]],
     if not hasattr(model, "partial_fit"):
         raise InputError("model", f"is a {type(model).__name__}, which cannot learn in batches", "Use partial_fit")
     pandas: Any = import_optional("pandas", "estimators of files need pandas", "parquet")
+    if hasattr(model, "feature_names_in_"):
+        table.use_order(model.feature_names_in_.tolist())
     first: dict[str, Any] = {}
     if "classes" in inspect.signature(model.partial_fit).parameters and not hasattr(model, "classes_"):
         first["classes"] = table.classes()
@@ -180,158 +179,3 @@ def _learning(model: Any, table: _Table) -> Callable[[FloatArray, NDArray[Any]],
         first.clear()
 
     return learn_named
-
-
-class _Table:
-    """Files with the same columns."""
-
-    def __init__(self, files: Files, label: str, drop: str | Sequence[str]) -> None:
-        names = ("pyarrow", "pyarrow.csv", "pyarrow.parquet")
-        self._arrow, self._csv, self._parquet = (
-            import_optional(one, "batches need pyarrow", "parquet") for one in names
-        )
-        given = [files] if isinstance(files, (str, PathLike)) else list(files)
-        self.files = [file for one in given for file in _expanded(Path(one))]
-        if not self.files:
-            raise InputError("files", "is empty", "Give Parquet or CSV files")
-        self.label, dropped = label, {drop} if isinstance(drop, str) else set(drop)
-        columns = self._columns(self.files[0])
-        for name in (label, *sorted(dropped)):
-            if name not in columns:
-                what = f"has no column {name!r}{did_you_mean(name, columns)}"
-                raise DataError(self.files[0], what, f"Choose from {columns[:12]}")
-        self.features = [name for name in columns if name != label and name not in dropped]
-        for file in self.files[1:]:
-            different = (set(self._columns(file)) ^ set(columns)) - dropped
-            if different:
-                what = f"differs from {self.files[0].name} in the columns {sorted(different)[:12]}"
-                raise DataError(file, what, "Give files of one table")
-
-    def rows(self) -> int | None:
-        """Return the number of rows, or None if it is not known without reading a CSV file."""
-        if any(map(_is_csv, self.files)):
-            return None
-        return sum(int(self._parquet.read_metadata(file).num_rows) for file in self.files)
-
-    def classes(self) -> NDArray[Any]:
-        """Return the different labels, sorted, from a pass over their column."""
-        found: set[Any] = set()
-        for file in self.files:
-            for batch in self._parts(file, [], 0, BATCH_ROWS)[1]:
-                found |= set(self._labels(batch, file, 1).tolist())
-                if len(found) > MOST_CLASSES:
-                    what = f"column {self.label!r} has more than {MOST_CLASSES} different labels"
-                    raise DataError(file, what, "Use a regressor, or name another column")
-        if len(found) < 2:
-            what = f"column {self.label!r} has the labels {sorted(found)} only"
-            raise DataError(self.files[-1], what, "Give rows of two classes or more")
-        return np.array(sorted(found))
-
-    def batches(self, skip: int, batch_rows: int) -> Iterator[Batch]:
-        """Yield all rows after the first `skip`."""
-        before = 0
-        for file in self.files:
-            skipped, parts = self._parts(file, self.features, skip - before, batch_rows)
-            row, before = skipped, before + skipped
-            for whole in parts:
-                part = whole.slice(max(skip - before, 0))
-                row, before = row + whole.num_rows - part.num_rows, before + whole.num_rows - part.num_rows
-                if part.num_rows:
-                    line = row + 1 + _is_csv(file)
-                    features = np.empty((part.num_rows, len(self.features)))
-                    for place, name in enumerate(self.features):
-                        features[:, place] = self._numbers(part.column(name), name, file, line)
-                    yield Batch(before, features, self._labels(part, file, line))
-                    row, before = row + part.num_rows, before + part.num_rows
-        if before < skip:
-            what = f"ends after {before} rows in all, and {skip} are to be skipped"
-            raise DataError(self.files[-1], what, "Give the files that the model has learned, in the same order")
-
-    # --- files ------------------------------------------------------------------------------------------------
-
-    @contextmanager
-    def _readable(self, file: Path) -> Iterator[None]:
-        """Raise errors of Arrow as a DataError that names the file."""
-        try:
-            yield
-        except (self._arrow.ArrowException, OSError) as error:
-            raise DataError(file, f"cannot be read ({error})", "Give a Parquet file, or a CSV with a header") from error
-
-    def _columns(self, file: Path) -> list[str]:
-        with self._readable(file):
-            return list(self._open_csv(file).schema.names if _is_csv(file) else self._parquet.read_schema(file).names)
-
-    def _open_csv(self, file: Path, types: dict[str, Any] | None = None, chosen: list[str] | None = None) -> Any:
-        convert = self._csv.ConvertOptions(column_types=types, include_columns=chosen)
-        return self._csv.open_csv(file, self._csv.ReadOptions(block_size=CSV_BLOCK), convert_options=convert)
-
-    def _number_types(self, file: Path) -> dict[str, Any]:
-        """Return the features of a CSV file whose first rows are whole numbers or empty: they may be floats later."""
-        types, floats = self._arrow.types, self._arrow.float64()
-        found = {field.name: field.type for field in self._open_csv(file).schema}
-        return {name: floats for name in self.features if types.is_integer(found[name]) or types.is_null(found[name])}
-
-    def _parts(self, file: Path, features: list[str], skip: int, batch_rows: int) -> tuple[int, Iterator[Any]]:
-        """Return the number of rows that are skipped without being read, and the Arrow batches after them."""
-        chosen = [*features, self.label]
-        with self._readable(file):
-            if _is_csv(file):
-                return 0, self._guarded(file, self._open_csv(file, self._number_types(file), chosen))
-            opened = self._parquet.ParquetFile(file)
-            sizes = [opened.metadata.row_group(number).num_rows for number in range(opened.num_row_groups)]
-            first = int(np.searchsorted(np.cumsum(sizes), skip, side="right"))
-            options = {"columns": chosen, "use_threads": False}
-            each = (  # one group at a time, which takes half the memory of one call for all
-                part
-                for group in range(first, len(sizes))
-                for part in opened.iter_batches(batch_rows, row_groups=[group], **options)
-            )
-            return sum(sizes[:first]), self._guarded(file, each)
-
-    def _guarded(self, file: Path, parts: Any) -> Iterator[Any]:
-        with self._readable(file):
-            yield from parts
-
-    # --- columns ----------------------------------------------------------------------------------------------
-
-    def _numbers(self, column: Any, name: str, file: Path, line: int) -> NDArray[Any]:
-        types = self._arrow.types
-        column = column.dictionary_decode() if types.is_dictionary(column.type) else column
-        kinds = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
-        if not any(is_kind(column.type) for is_kind in kinds):
-            remedy = "Leave it out (drop), or replace it by numbers"
-            raise DataError(file, f"column {name!r} holds {column.type}, not numbers", remedy)
-        values: NDArray[Any] = column.cast(self._arrow.float64()).to_numpy(zero_copy_only=False)
-        finite = np.isfinite(values)
-        if not finite.all():
-            row = int(np.argmin(finite))
-            what = f"column {name!r} is {values[row] if column[row].is_valid else 'empty'}"
-            raise DataError(file, what, "Give finite numbers in every row", line=line + row)
-        return values
-
-    def _labels(self, batch: Any, file: Path, line: int) -> NDArray[Any]:
-        column = batch.column(self.label)
-        if column.null_count:
-            row = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
-            raise DataError(file, f"column {self.label!r} is empty", "Leave such rows out", line=line + row)
-        column = column.dictionary_decode() if self._arrow.types.is_dictionary(column.type) else column
-        values: NDArray[Any] = column.to_numpy(zero_copy_only=False)
-        if values.dtype.kind == "f" and not np.isfinite(values).all():
-            row = int(np.argmin(np.isfinite(values)))
-            raise DataError(file, f"column {self.label!r} is {values[row]}", "Leave such rows out", line=line + row)
-        return values.astype(str) if values.dtype == object else values
-
-
-def _expanded(path: Path) -> list[Path]:
-    """Return the files of a folder, or the file."""
-    if path.is_dir():
-        return sorted(file for file in path.iterdir() if _is_csv(file) or file.suffix == ".parquet")
-    if not path.is_file():
-        raise DataError(path, "does not exist", "Give Parquet or CSV files, or their folder")
-    if not _is_csv(path) and path.suffix != ".parquet":
-        raise DataError(path, "does not end in .csv or .parquet", "Rename it, or convert it")
-    return [path]
-
-
-def _is_csv(path: Path) -> bool:
-    return ".csv" in path.suffixes

@@ -148,7 +148,7 @@ def test_sigterm_of_the_other_commands(tmp_path, words):
     process.send_signal(signal.SIGTERM)
     status, said = end(process, folder)
     assert status == 143, said
-    assert said.splitlines()[-1].startswith("longterm: stopped by SIGTERM. Finished runs are kept")
+    assert said.splitlines()[-1].startswith("longterm: stopped by SIGTERM. Finished work is kept")
     assert not re.search("Traceback|leaked|loky", said), said
     for place in (folder, whole):
         assert main([*command, "--workers", "1", "--out", str(place)]) == 0
