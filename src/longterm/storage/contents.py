@@ -15,6 +15,7 @@ from longterm.storage import schema as sql
 from longterm.storage.database import Database
 from longterm.storage.packing import MalformedError, unpack_checked
 from longterm.storage.replica import LONGEST_NAME
+from longterm.storage.tokens import EPOCH_BITS
 
 
 class StoredObject(NamedTuple):
@@ -145,9 +146,10 @@ def rename(url: str | PathLike[str], old: str, new: str) -> None:
             if new in known:
                 raise InputError("new", f"{new!r} is the name of another object", "Choose a free name")
             database.write_locked([(statement, (new, old)) for statement in sql.RENAME_OBJECT])
-            # An object's holds in a ledger begin with its name.
-            prefix = f"{old} "
-            database.write_locked([(sql.RENAME_HOLDS, (f"{new} ", len(prefix) + 1, len(prefix), prefix))])
+            # The keys of an object's holds in a ledger are its name and a token. Others may begin with its name.
+            start, dash = len(old) + 2, len(old) + 2 + EPOCH_BITS // 4
+            given = f"{new} ", start, start - 1, f"{old} ", start, dash, dash, dash + 1
+            database.write_locked([(statement, given) for statement in sql.RENAME_HOLDS])
     finally:
         database.close()
 

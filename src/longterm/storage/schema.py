@@ -144,7 +144,10 @@ INSERT_ENTRY = (
     f"INSERT INTO longterm_entries ({_ENTRY}, correction, ledger, number) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
     "COALESCE(MAX(number), 0) + 1 FROM longterm_entries WHERE ledger = ?"
 )
-DELETE_ENTRIES = "DELETE FROM longterm_entries WHERE ledger = ? AND made < ?"
+DELETE_ENTRIES = (  # not the corrections of a hold that can be corrected again: what it costs is in the last one
+    "DELETE FROM longterm_entries WHERE ledger = ? AND made < ? AND NOT EXISTS (SELECT 1 FROM longterm_holds h "
+    "WHERE h.ledger = longterm_entries.ledger AND h.key = longterm_entries.key)"
+)
 TOUCH_OBJECT = "UPDATE longterm_objects SET version = version + 1, changed = ? WHERE name = ?"
 TOUCH_IF_CURRENT = f"{TOUCH_OBJECT} AND version = ?"
 READ_TOUCHED = "SELECT version FROM longterm_objects WHERE name = ?"
@@ -175,6 +178,14 @@ _NAMED = {
 }
 """The column of each table that has the name of an object."""
 RENAME_OBJECT = [f"UPDATE {table} SET {column} = ? WHERE {column} = ?" for table, column in _NAMED.items()]
-RENAME_HOLDS = "UPDATE longterm_holds SET key = ? || substr(key, ?) WHERE substr(key, 1, ?) = ?"
+_OF_OBJECT = (
+    "substr(key, 1, ?) = ? AND ltrim(substr(key, ?, 12), '0123456789abcdef') = '' AND substr(key, ?, 1) = '-' "
+    "AND length(key) > ? AND ltrim(substr(key, ?), '0123456789') = ''"
+)
+"""A key that an object has given to a hold: its name, a space and the text of a token."""
+RENAME_HOLDS = [
+    f"UPDATE {table} SET key = ? || substr(key, ?) WHERE {_OF_OBJECT}"
+    for table in ("longterm_holds", "longterm_entries")
+]
 REDEFINE_OBJECT = "UPDATE longterm_objects SET specification = ?, version = version + 1, changed = ? WHERE name = ?"
 LOCK_OBJECT = "SELECT version FROM longterm_objects WHERE name = ? FOR UPDATE"

@@ -1,6 +1,7 @@
 """Leases: at every moment Σ spent + Σ leases ≤ limit, whatever becomes of their holders."""
 
 import copy
+import math
 import os
 import pickle
 import subprocess
@@ -187,3 +188,44 @@ def test_a_ledger_that_is_closed_closes_its_leases(tmp_path):
             assert second.available == 10
             assert other.balance("a").held == 10
             assert other.balance("a").spent == spent
+
+
+def test_a_lease_settles_no_more_than_it_holds(ledger):
+    """A larger amount gave the difference to spend again; a part of a unit broke every later report."""
+    ledger.add_account("a", 100)
+    with ledger.lease("a", 10, 3600.0) as lease:
+        lease.hold(4)
+        for held, cost in (
+            (5, 0),
+            (-1, 0),
+            (4, -3),
+            (0.5, 1),
+            (4, 0.5),
+            (4, math.nan),
+            ("4", 4),
+            (None, 4),
+            (4, 10**400),
+        ):
+            with pytest.raises(InputError):
+                lease.settle(held, cost)
+        assert (lease.held, lease.spent, lease.available) == (4, 0, 6)
+        lease.settle(4, 3)
+    assert ledger.balance("a") == Balance(100, 3, 0)
+
+
+def test_what_a_person_puts_right_counts_and_a_late_report_above_it(ledger, clock):
+    ledger.add_account("a", 100)
+    lease = ledger.lease("a", 10, 60.0)
+    lease.spend(2)
+    lease.report()
+    lease.spend(3)
+    ledger.release(lease.key, force=True)
+    assert ledger.correct(lease.key, 7).old == 2
+    lease.report()  # 5 in all, which the person took for 7
+    assert ledger.balance("a") == Balance(100, 7, 0)
+    lease.spend(4)
+    lease.close()
+    lease.close()
+    assert ledger.balance("a") == Balance(100, 9, 0)
+    assert ledger.correct(lease.key, 9).old == 9
+    assert ledger.balance("a") == Balance(100, 9, 0)

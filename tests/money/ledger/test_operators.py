@@ -7,7 +7,9 @@ import pytest
 
 from longterm import Ledger
 from longterm.errors import DatabaseError, InputError, OutOfBudgetError
+from longterm.money import DualMirrorDescent, LivePacer, SharedAccount
 from longterm.money.ledger.accounts import Balance, LedgerCorrection
+from longterm.storage.contents import rename
 
 DAY = 86_400
 
@@ -288,3 +290,78 @@ def test_amounts_that_are_none(tree, bad):
             call("day", bad, "k") if call == tree.hold else call("day", bad)
     with pytest.raises(InputError):
         tree.hold("day", 1, "k", seconds=bad)
+
+
+def test_a_correction_is_known_for_as_long_as_its_hold(tmp_path, clock):
+    """A clock that was ahead when the hold was settled made the correction old first, and it counted twice."""
+    with Ledger.open(tmp_path / "s.db", durability="relaxed", clock=clock) as ledger:
+        ledger.add_account("a", 1000)
+        clock.step(20 * 86_400)
+        ledger.hold("a", 100, "k")
+        ledger.settle("k", 100)
+        clock.step(-20 * 86_400)
+        assert ledger.correct("k", 40, correction="c") == ("a", "k", 100, 40, ())
+        clock.advance(8 * 86_400)
+        for number in range(256):
+            ledger.hold("a", 0, f"{number}")
+        assert ledger.correct("k", 40, correction="c") == ("a", "k", 100, 40, ())
+        assert ledger.correct("k", 30) == ("a", "k", 40, 30, ())
+        assert ledger.balance("a").spent == 30
+
+
+def test_times_are_stored_and_used_by_objects_too(tmp_path, clock):
+    """A chooser or a process that did not name them deleted after 7 days what was to be kept for 60."""
+    url = tmp_path / "s.db"
+    options = {"durability": "relaxed", "clock": clock}
+    with Ledger.open(url, keep=60 * DAY, remember=30 * DAY, **options) as ledger:
+        ledger.add_account("a", 10**6)
+        ledger.hold("a", 100, "k", seconds=60.0)
+        ledger.hold("a", 1, "settled")
+        ledger.settle("settled", 1)
+    clock.advance(20 * DAY)
+    pacer = DualMirrorDescent(budget=1000.0, horizon=1000, step=0.1, start=0.5, mirror="euclidean")
+    with LivePacer.open(url, pacer, account=SharedAccount("a", units=1), **options) as live:
+        for _ in range(300):
+            live.settle(live.bid(1.0), 0.0)
+    with Ledger.open(url, **options) as ledger:
+        for number in range(300):
+            ledger.hold("a", 0, f"{number}")
+        assert ledger.hold("a", 1, "settled") == 1
+        ledger.settle("k", 60)
+        assert ledger.balance("a") == Balance(10**6, 61, 0)
+    with Ledger.open(url, remember=DAY, **options) as ledger, pytest.raises(DatabaseError, match="unit"):
+        Ledger.open(url, unit="cent", **options)
+    with Ledger.open(url, **options) as ledger:
+        ledger.hold("a", 1, "settled")  # it was forgotten
+        assert ledger.balance("a").held == 1
+    for wrong in (0, -1, float("nan"), "1", 1e10):
+        with pytest.raises(InputError, match="keep"):
+            Ledger.open(url, keep=wrong, **options)
+
+
+def test_renaming_an_object_renames_only_its_own_holds(tmp_path, clock):
+    """A person's key that began with its name was renamed as well, and the costs of corrections were lost."""
+    url, options = tmp_path / "s.db", {"durability": "relaxed", "clock": clock}
+    pacer = DualMirrorDescent(budget=1000.0, horizon=1000, step=0.1, start=0.5, mirror="euclidean")
+    account = SharedAccount("a", units=10)
+    with Ledger.open(url, **options) as ledger:
+        ledger.add_account("a", 10**6)
+        for key in ("request 1", "request abcdefabcdef-x", "request abcdefabcdef-", "request abcdefabcdeg-1"):
+            ledger.hold("a", 10, key)
+        others = {
+            name: LivePacer.open(url, pacer, name=name, account=account, **options) for name in ("request", "request b")
+        }
+        bids = {name: live.bid(2.0) for name, live in others.items()}
+        others["request"].settle(bids["request"], 2.0)
+        others["request"].correct(bids["request"], 1.0, correction="c")
+        for live in others.values():
+            live.close()
+        rename(url, "request", "new")
+        for key in ("request 1", "request abcdefabcdef-x", "request abcdefabcdef-", "request abcdefabcdeg-1"):
+            ledger.settle(key, 10)
+        with LivePacer.open(url, pacer, name="request b", account=account, **options) as live:
+            live.settle(bids["request b"], 0.0)
+        assert ledger.balance("a") == Balance(10**6, 50, 0)
+        with LivePacer.open(url, pacer, name="new", account=account, **options) as live:
+            live.correct(bids["request"], 0.5)
+        assert ledger.balance("a").spent == 45

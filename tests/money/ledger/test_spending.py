@@ -251,3 +251,56 @@ def test_an_interrupted_request_does_not_keep_its_money(ledger):
         account.hold("other", 9.0, 9.0)
     account.close()
     assert ledger.balance("a") == Balance(10, 2, 0)
+
+
+@pytest.mark.parametrize("closing", ["release", "settle", "long ago"])
+@pytest.mark.parametrize("kind", ["chooser", "pacer"])
+def test_a_hold_that_a_person_closes_does_not_stop_the_object(tmp_path, clock, kind, closing):
+    """It stopped every later call of the object, since its expiry came first and raised."""
+    url, account = tmp_path / "s.db", SharedAccount("x", units=10)
+    with Ledger.open(url, durability="relaxed", clock=clock) as ledger:
+        ledger.add_account("all", 1000)
+        ledger.add_account("x", 1000, parent="all")
+        options = {"account": account, "clock": clock, "max_age": 3e6, "durability": "relaxed"}
+        if kind == "chooser":
+            made = Chooser.open(url, rule(), **options)
+            ask, settle = lambda: made.act(costs=[1.0, 1.0]), lambda asked, cost: made.settle(asked, 0.5, cost)
+        else:
+            made = LivePacer.open(url, pacer(), **options)
+            ask, settle = lambda: made.bid(1.0), made.settle
+        first, second = ask(), ask()
+        held = ledger.open_holds()
+        for hold in held:
+            ledger.settle(hold.key, 3) if closing == "settle" else ledger.release(hold.key)
+        if closing == "long ago":
+            clock.advance(20 * 86_400)
+            for number in range(256):
+                ledger.hold("x", 0, f"{number}")
+        settle(first, 0.7)
+        assert {tuple(balance)[1:] for balance in ledger.accounts.values()} == {(10 if closing == "settle" else 7, 0)}
+        clock.advance(3.1e6)
+        settle(ask(), 0.1)  # the second one has expired, and counts in full
+        assert {tuple(balance)[1:] for balance in ledger.accounts.values()} == {(8 + held[1].held, 0)}
+        made.correct(second, 0.2)
+        assert {tuple(balance)[1:] for balance in ledger.accounts.values()} == {(10, 0)}
+        made.close()
+
+
+def test_another_thing_is_no_account(tmp_path):
+    url = tmp_path / "s.db"
+    with Ledger.open(url, durability="relaxed") as ledger:
+        ledger.add_account("x", 10)
+        leased = LeasedAccount(ledger, "x", slice=5, units=1)
+        for given in (leased, 3, "x"):
+            with pytest.raises(InputError, match="SharedAccount"):
+                Chooser.open(url, rule(), account=given)
+            with pytest.raises(InputError, match="SharedAccount"):
+                LivePacer.open(url, pacer(), account=given)
+        for given in (SharedAccount("x", units=1), 3, "x"):
+            with pytest.raises(InputError, match="LeasedAccount"):
+                Chooser(rule(), account=given)
+            with pytest.raises(InputError, match="LeasedAccount"):
+                LivePacer(pacer(), account=given)
+        with pytest.raises(InputError, match="160"):
+            Chooser.open(url, rule(), name="n" * 161, account=SharedAccount("x", units=1))
+        assert ledger.balance("x") == Balance(10, 0, 0)

@@ -41,7 +41,7 @@ from longterm.money.choosing.primals import ActionOutcomes, OpenChoice
 from longterm.money.holds import ExcessHold
 from longterm.money.ledger.accounts import ABSURD
 from longterm.money.ledger.ledger import require_holds
-from longterm.money.ledger.spending import SharedAccount, Spending
+from longterm.money.ledger.spending import LeasedAccount, SharedAccount, Spending, require_leased, require_shared
 from longterm.storage.clock import DAY, SYSTEM, Clock
 from longterm.storage.engine import Durability
 from longterm.storage.positions import require_position
@@ -115,14 +115,14 @@ class Chooser(Stored[ChooserCopy]):
         max_age: float | None = None,
         remember: float = DAY,
         holds: Literal["worst"] | ExcessHold = "worst",
-        account: Spending | None = None,
+        account: LeasedAccount | None = None,
         clock: Clock = SYSTEM,
     ) -> None:
         calibrated = require_holds(holds)
         if calibrated is not None or account is not None:
             _require_one_cap(rule)
         copy = ChooserCopy(rule, seed, Window.of(max_in_flight, expire_after, max_age, remember), calibrated)
-        self._spending = account
+        self._spending: Spending | None = require_leased(account)
         self._replica = Replica(copy, self._definition(rule, holds), may_fork=False, clock=clock)
         self._replica.expire = self._expiring
         count = len(copy.rule.budget_set.budgets)
@@ -202,12 +202,15 @@ class Chooser(Stored[ChooserCopy]):
             "remember": remember,
             "clock": clock,
         }
-        chooser = cls(rule, seed=seed, holds=holds, account=account, **limits)
+        shared = require_shared(account, name)
+        if shared is not None:
+            _require_one_cap(rule)
+        chooser = cls(rule, seed=seed, holds=holds, **limits)
         chooser._replica.definition.follows = follow
         chooser._replica.attach(url, name, durability)
         database = chooser._replica.database
-        if account is not None and database is not None:
-            chooser._spending = account.attach(database, name)
+        if shared is not None and database is not None:
+            chooser._spending = shared.attach(database, name)
             chooser._replica.changes_others = True
         try:
             chooser._replica.transact(chooser._naming, require_action_names(names), rule.actions)
@@ -445,7 +448,7 @@ class Chooser(Stored[ChooserCopy]):
         if known is None:
             if self._spending is not None:
                 key = str(Token(number, epoch=epoch))
-                self._spending.correct(key, float(paid[copy.cap]), correction)
+                self._spending.correct(key, float(paid[copy.cap]))
             return change
         content: Any = known.round.content
         after: Any = change.round.content

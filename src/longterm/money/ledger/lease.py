@@ -8,7 +8,7 @@ import threading
 import weakref
 from typing import TYPE_CHECKING, NoReturn, Self
 
-from longterm.errors import DatabaseError, InUseError, LongtermError
+from longterm.errors import DatabaseError, InputError, InUseError, LongtermError
 from longterm.money.ledger.accounts import require_amount
 
 if TYPE_CHECKING:
@@ -49,6 +49,8 @@ class Lease:
         self._process = os.getpid()
         self._timer: threading.Timer | None = None
         self._is_settled = False
+        self._is_abandoned = False
+        """True once open requests have counted with their holds."""
         self.is_ended = False
         """True once the holder has ended it."""
         self.key = key
@@ -101,10 +103,17 @@ class Lease:
 
     def settle(self, held: int, actual: int) -> None:
         """Replace an amount that was held by the cost, which may be larger. This may happen after the end."""
+        units, cost = require_amount("held", held), require_amount("actual", actual)
         self._require_own_process()
         with self._lock:
-            self.held -= held
-            self.spent += actual
+            if self._is_abandoned:
+                self.spent += max(cost - units, 0)
+            elif units > self.held:
+                what = f"{units} is more than this lease holds, {self.held}"
+                raise InputError("held", what, "Give the amount of one call of hold(), and settle it once")
+            else:
+                self.held -= units
+                self.spent += cost
         if self.is_ended:
             self._try_to_close()
 
@@ -157,7 +166,7 @@ class Lease:
         """Close the lease, if it is open, as its process or its ledger ends. Open requests count with their holds."""
         if os.getpid() == self._process and not self._is_settled:
             with self._lock:
-                self.held, self.spent = 0, self.spent + self.held
+                self.held, self.spent, self._is_abandoned = 0, self.spent + self.held, True
             self._try_to_close()
 
     def __enter__(self) -> Self:

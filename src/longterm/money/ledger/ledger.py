@@ -59,6 +59,8 @@ from longterm.storage.stored_object import Metrics, Stored
 
 KIND = "ledger"
 HOURS_24 = 86_400.0
+TIMES = ("remember", "keep")
+"""The arguments that another value changes when a ledger is opened."""
 CHANGEABLE = ("limit", "reserve", "period", "timezone", "rate")
 """What may be changed of an account while it is used."""
 
@@ -116,9 +118,11 @@ settled, or for its period to end, or raise its limit.
     ) -> None:
         self.unit = require_text("unit", unit)
         self.holds = require_holds(holds)
-        self._replica = RowsReplica(KIND, {"unit": unit, "holds": holds}, clock=clock)
-        times = {"remember": require_seconds(remember, "remember"), "keep": require_seconds(keep, "keep")}
-        self._rows = LedgerRows("", self.holds, **times)
+        self._definition = {"unit": unit, "holds": holds, "remember": remember, "keep": keep}
+        self._rows = LedgerRows("", self.holds, remember=remember, keep=keep)
+        self._replica = RowsReplica(KIND, self._definition, clock=clock)
+        definition = self._replica.definition
+        definition.changeable, definition.adopt, definition.follows = TIMES, self._adopt, True
 
     @classmethod
     def open(
@@ -129,8 +133,8 @@ settled, or for its period to end, or raise its limit.
         holds: Literal["worst"] | ExcessHold = "worst",
         name: str = "ledger",
         durability: Durability = "commit",
-        remember: float = HOURS_24,
-        keep: float = 7 * HOURS_24,
+        remember: float | None = None,
+        keep: float | None = None,
         clock: Clock = SYSTEM,
     ) -> Self:
         """Return the ledger with this name in a database, or create it there.
@@ -148,12 +152,13 @@ settled, or for its period to end, or raise its limit.
             Its name in the database.
         durability : {"commit", "relaxed"}
             "commit": a call is on the disk before it returns. "relaxed": it survives the death of the process.
-        remember : float
-            Seconds for which the key of a settled or released hold is remembered, 24 hours by default. A call that is
-            repeated within this time has no effect. Give the same in every process.
-        keep : float
-            Seconds for which `record` has closed holds and other entries, 7 days by default, and for which the cost of
-            an expired hold can be settled. Give the same in every process.
+        remember : float, optional
+            Seconds for which the key of a settled or released hold is remembered. A call that is repeated within this
+            time has no effect. Default: as stored, or 24 hours for a new ledger. Another value is stored, and the other
+            processes use it once they open the ledger again.
+        keep : float, optional
+            Seconds for which `record` has closed holds and other entries, and for which the cost of an expired hold can
+            be settled. Default: as stored, or 7 days for a new ledger. Another value is stored, like `remember`.
         clock : Clock
             The time; tests give their own.
 
@@ -162,10 +167,19 @@ settled, or for its period to end, or raise its limit.
         DatabaseError
             If the database cannot be used, or holds another object with this name.
         """
-        ledger = cls(unit, holds, remember=remember, keep=keep, clock=clock)
+        times = {"remember": remember, "keep": keep}
+        given = {name: time for name, time in times.items() if time is not None}
+        ledger = cls(unit, holds, clock=clock, **given)
         ledger._replica.attach(url, name, durability)
         ledger._rows.ledger = name
+        if any(ledger._definition[name] != float(time) for name, time in given.items()):
+            ledger._replica.redefine(lambda: (ledger._definition | given, None))
         return ledger
+
+    def _adopt(self, stored: dict[str, Any]) -> None:
+        """Use the times of a stored definition."""
+        self._definition = self._definition | {name: stored[name] for name in TIMES}
+        self._rows.use_times(stored["remember"], stored["keep"])
 
     @classmethod
     def existing(cls, url: str | PathLike[str], name: str = "ledger", *, durability: Durability = "commit") -> Self:

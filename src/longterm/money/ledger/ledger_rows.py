@@ -23,12 +23,12 @@ from longterm.money.ledger.accounts import (
     LedgerEntry,
     OpenHold,
     require_plausible,
+    require_seconds,
 )
 from longterm.storage import schema as sql
 from longterm.storage.database import Database
 
 MAX_DEPTH = 8
-DAY = 86_400 * SECOND
 PRUNE_EVERY = 256
 """Calls after which old rows are deleted."""
 LONGEST_KEY = 200
@@ -46,18 +46,21 @@ class LedgerRows:
         The name of the ledger.
     holds : ExcessHold, optional
         The rule for holds with a group; None holds the worst case.
-    remember : int
-        Microseconds for which the key of a settled or released hold is remembered.
-    keep : int
-        Microseconds for which closed holds and entries are kept as a record.
+    remember : float
+        Seconds for which the key of a settled or released hold is remembered.
+    keep : float
+        Seconds for which closed holds and entries are kept as a record.
     """
 
-    def __init__(
-        self, ledger: str, holds: ExcessHold | None = None, *, remember: int = DAY, keep: int = 7 * DAY
-    ) -> None:
+    def __init__(self, ledger: str, holds: ExcessHold | None = None, *, remember: float, keep: float) -> None:
         self.ledger, self.holds = ledger, holds
-        self._remember, self._keep = remember, max(keep, remember)
+        self.use_times(remember, keep)
         self._calls = 0
+
+    def use_times(self, remember: float, keep: float) -> None:
+        """Remember keys and keep the record for these times from now on."""
+        self._remember = require_seconds(remember, "remember")
+        self._keep = max(require_seconds(keep, "keep"), self._remember)
 
     # --- holds ------------------------------------------------------------------------------------------------
 
@@ -138,6 +141,18 @@ class LedgerRows:
             database.write_locked([put_group(self.ledger, hold.group, after)])
         self._close(database, hold, actual, SETTLED, who)
 
+    def settle_for_object(self, database: Database, account: str, key: str, actual: int, note: str) -> None:
+        """Count the cost of a request of a chooser or a pacer once, also if a person has closed its hold meanwhile."""
+        hold = self.find(database, key)
+        if hold is None:  # it was closed long ago
+            self.hold_exactly(database, account, 0, 0, key)
+        elif hold.status in (SETTLED, RELEASED):
+            corrected = self._corrections(database, key)
+            if actual != (corrected[-1][3] if corrected else hold.spent):
+                self.correct(database, key, actual, None, "", note, force=True)
+            return
+        self.settle(database, key, actual, force=True)
+
     def release(self, database: Database, key: str, who: str = "", *, force: bool = False) -> None:
         """Give back a hold, or a lease whose holder died."""
         hold = self._current(database, key)
@@ -161,6 +176,10 @@ class LedgerRows:
             raise InputError("key", f"{key!r} is not open", "Report spending only for an open hold")
         if not force:
             require_plausible(hold, "spent", spent)
+        if hold.status in (SETTLED, RELEASED) and (corrected := self._corrections(database, key)):
+            if spent > corrected[-1][3]:  # what a person has put right counts, and what is above it
+                self.correct(database, key, spent, None, hold.who, "reported by its holder", force=True)
+            return
         more, now = max(spent - hold.spent, 0), database.now()
         rest, largest = max(hold.amount - more, 0), max(hold.largest - more, 0)
         if held is not None:
@@ -207,14 +226,14 @@ class LedgerRows:
     ) -> LedgerCorrection:
         """Replace the cost that counts for a settled hold by another one."""
         hold, now = self._current(database, key), database.now()
-        old = hold.spent
-        for account, _, before, after, moved, own in database.read(sql.READ_CORRECTIONS, self.ledger, key):
+        corrected = self._corrections(database, key)
+        for account, _, before, after, moved, own in corrected:
             if own == correction:
                 if after != actual:
                     what = f"{correction!r} was already used to correct {key!r} to {after}"
                     raise InputError("correction", what, "Use the key of a correction once")
                 return LedgerCorrection(account, key, before, after, _names(database, moved))
-            old = after
+        old = corrected[-1][3] if corrected else hold.spent
         if hold.status not in (SETTLED, RELEASED):
             raise InputError(
                 "key", f"{key!r} is {STATUS[hold.status]}", "Correct only what is settled. Settle this hold instead"
@@ -229,6 +248,10 @@ class LedgerRows:
         own = correction or f"without a key, at {now}"
         self.enter(database, "corrected", hold.account, old, actual, who, note, key, own, moved)
         return LedgerCorrection(hold.account, key, old, actual, moved)
+
+    def _corrections(self, database: Database, key: str) -> list[Any]:
+        """Return the corrections of a hold, the oldest first."""
+        return database.read(sql.READ_CORRECTIONS, self.ledger, key)
 
     def set_limits(
         self, database: Database, name: str, limit: int, reserve: int | None, who: str = "", note: str = ""

@@ -7,13 +7,16 @@ In both cases all objects that name an account share its limit.
 
 from __future__ import annotations
 
+import json
 import math
 import threading
 from abc import ABC, abstractmethod
 from contextlib import suppress
+from typing import Any
 
 from longterm._base import validate
-from longterm.errors import DatabaseError, InputError, OutOfBudgetError
+from longterm._base.messages import shown
+from longterm.errors import RESTORE, DatabaseError, InputError, OutOfBudgetError
 from longterm.money.ledger.accounts import LARGEST, require_amount, require_seconds, require_text, to_units
 from longterm.money.ledger.lease import Lease
 from longterm.money.ledger.ledger import KIND, Ledger
@@ -21,12 +24,14 @@ from longterm.money.ledger.ledger_rows import LedgerRows
 from longterm.storage import schema as sql
 from longterm.storage.database import Database
 
+LONGEST_WITH_ACCOUNT = 160
+"""Characters of the name of an object with an account. Its holds are called by its name and a token."""
 REPORTS = 10
 """Reports of a leased slice during its time."""
 
 
-class Spending(ABC):
-    """An account from which an object takes its money.
+class InUnits:
+    """An account and the units of its money.
 
     Parameters
     ----------
@@ -57,6 +62,10 @@ class Spending(ABC):
             money = math.nextafter(money, 0.0)
         return money
 
+
+class Spending(InUnits, ABC):
+    """An account from which an object takes its money."""
+
     @abstractmethod
     def room(self, wanted: float) -> tuple[float, float]:
         """Return the largest amount that can be held and the largest cost; `wanted` is the most that is needed.
@@ -72,13 +81,13 @@ class Spending(ABC):
     def settle(self, key: str, paid: float) -> None:
         """Replace a hold by the cost."""
 
-    def correct(self, key: str, paid: float, correction: str | None) -> None:
+    def correct(self, key: str, paid: float) -> None:
         """Replace the cost of a request that was settled. Raise an InputError for a leased account."""
         what = "is a leased account, whose ledger does not record single requests"
         raise InputError("account", what, "Correct the hold of the lease with Ledger.correct")
 
 
-class SharedAccount(Spending):
+class SharedAccount(InUnits):
     """An account of a ledger in the same database, for `Chooser.open` and `LivePacer.open`. Several may share it.
 
     Parameters
@@ -101,31 +110,39 @@ class SharedAccount(Spending):
         if not rows or rows[0][0] != KIND:
             what = f"it has no ledger {self.ledger!r}"
             raise DatabaseError(database.path, "missing", what, "Create it first with Ledger.open")
-        return _AttachedAccount(self, database, name)
+        try:
+            stored = json.loads(rows[0][1])
+            ledger_rows = LedgerRows(self.ledger, remember=stored["remember"], keep=stored["keep"])
+        except (ValueError, LookupError, TypeError):
+            raise DatabaseError(database.path, "corrupted", f"{self.ledger!r} has no definition", RESTORE) from None
+        return _AttachedAccount(self, ledger_rows, database, name)
 
-    def room(self, wanted: float) -> tuple[float, float]:
-        raise self._detached()
 
-    def hold(self, key: str, held: float, largest: float) -> None:
-        raise self._detached()
+def require_shared(account: Any, name: Any) -> SharedAccount | None:
+    """Return the account of an object in a database, or raise an InputError."""
+    if not (account is None or isinstance(account, SharedAccount)):
+        remedy = "Give a SharedAccount, or make this object without a database"
+        raise InputError("account", f"{shown(account)} cannot be the account of an object in a database", remedy)
+    if account is not None and isinstance(name, str) and len(name) > LONGEST_WITH_ACCOUNT:
+        what = f"{name!r:.60} has {len(name)} characters, and the keys of its holds begin with it"
+        raise InputError("name", what, f"Give a text of 1 to {LONGEST_WITH_ACCOUNT} characters")
+    return account
 
-    def settle(self, key: str, paid: float) -> None:
-        raise self._detached()
 
-    def _detached(self) -> InputError:
-        return InputError(
-            "account",
-            "is a shared account, which needs this object to be in the same database",
-            "Create this object with open(), or use a LeasedAccount",
-        )
+def require_leased(account: Any) -> LeasedAccount | None:
+    """Return the account of an object in memory, or raise an InputError."""
+    if not (account is None or isinstance(account, LeasedAccount)):
+        remedy = "Give a LeasedAccount, or create this object with open() for a SharedAccount"
+        raise InputError("account", f"{shown(account)} cannot be the account of an object in memory", remedy)
+    return account
 
 
 class _AttachedAccount(Spending):
     """A shared account in the transactions of one object."""
 
-    def __init__(self, account: SharedAccount, database: Database, name: str) -> None:
+    def __init__(self, account: SharedAccount, rows: LedgerRows, database: Database, name: str) -> None:
         super().__init__(account.account, account.units)
-        self._rows = LedgerRows(account.ledger)
+        self._rows = rows
         self._database, self._name = database, name
         self._rows.chain(database, self.account)  # raises if there is none
 
@@ -143,12 +160,14 @@ class _AttachedAccount(Spending):
         self._rows.hold_exactly(self._locked(), self.account, amount, exposure, f"{self._name} {key}")
 
     def settle(self, key: str, paid: float) -> None:
-        self._rows.settle(self._locked(), f"{self._name} {key}", self.cost(paid), force=True)
-
-    def correct(self, key: str, paid: float, correction: str | None) -> None:
-        own = None if correction is None else f"{self._name} {correction}"
+        note = f"settle() of {self._name}, after the hold was closed here"
         hold = f"{self._name} {key}"
-        self._rows.correct(self._locked(), hold, self.cost(paid), own, "", f"correct() of {self._name}", force=True)
+        self._rows.settle_for_object(self._locked(), self.account, hold, self.cost(paid), note)
+
+    def correct(self, key: str, paid: float) -> None:
+        # The object has looked for the key of the correction, in this transaction.
+        hold = f"{self._name} {key}"
+        self._rows.correct(self._locked(), hold, self.cost(paid), None, "", f"correct() of {self._name}", force=True)
 
 
 class LeasedAccount(Spending):

@@ -16,7 +16,7 @@ from longterm._base.exact_sum import ExactSum
 from longterm._base.states import state_leaves
 from longterm.errors import ExpiredTokenError, InputError, TokenError
 from longterm.money.ledger.accounts import ABSURD
-from longterm.money.ledger.spending import SharedAccount, Spending
+from longterm.money.ledger.spending import LeasedAccount, SharedAccount, Spending, require_leased, require_shared
 from longterm.money.pacing.base import Outcome, Pacer
 from longterm.money.periods import (
     KEPT,
@@ -259,7 +259,7 @@ class LivePacer(Stored[PacerCopy]):
         *,
         period: Period | None = None,
         timezone: str = "UTC",
-        account: Spending | None = None,
+        account: LeasedAccount | None = None,
         max_in_flight: int = 100_000,
         expire_after: int | None = None,
         max_age: float | None = None,
@@ -267,7 +267,7 @@ class LivePacer(Stored[PacerCopy]):
         clock: Clock = SYSTEM,
     ) -> None:
         self.pacer = pacer
-        self._spending = account
+        self._spending: Spending | None = require_leased(account)
         require_zone(timezone)
         window = Window.of(max_in_flight, expire_after, max_age, remember)
         copy = PacerCopy(pacer, window, require_period(period), timezone)
@@ -322,11 +322,11 @@ class LivePacer(Stored[PacerCopy]):
         DatabaseError
             If the database cannot be used, or holds another object with this name.
         """
+        shared = require_shared(account, name)
         live = cls(
             pacer,
             period=period,
             timezone=timezone,
-            account=account,
             max_in_flight=max_in_flight,
             expire_after=expire_after,
             max_age=max_age,
@@ -336,8 +336,8 @@ class LivePacer(Stored[PacerCopy]):
         live._replica.definition.follows = follow
         live._replica.attach(url, name, durability)
         database = live._replica.database
-        if account is not None and database is not None:
-            live._spending = account.attach(database, name)
+        if shared is not None and database is not None:
+            live._spending = shared.attach(database, name)
             live._replica.changes_others = True
         return live
 
@@ -484,7 +484,7 @@ class LivePacer(Stored[PacerCopy]):
             return known
         before = float(np.frombuffer(record, "<f8")[-1])
         if self._spending is not None:
-            self._spending.correct(str(Token(number, epoch=epoch)), paid, correction)
+            self._spending.correct(str(Token(number, epoch=epoch)), paid)
         state = copy.state._replace(rule=self.pacer.correct(copy.state.rule, paid - before))
         return copy.changing(state, number, OpenRound(content, epoch, now), CORRECTED, correction)
 
