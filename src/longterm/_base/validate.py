@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from longterm.errors import InputError
 
+LARGEST_COUNT = 2**53
+"""Whole numbers up to here are exact as floats."""
 # A hyper-parameter: one number, or an array of them over the leading axes (one per learner).
 Hyper = float | NDArray[Any]
 
@@ -97,15 +99,17 @@ def require_at_most(argument: str, value: float, limit: float, why: str) -> floa
 
 def dimension(argument: str, value: Any) -> int:
     """Return a whole number of at least 1."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise InputError(argument, f"{value!r} is not a dimension", "Give a whole number of at least 1")
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not 1 <= value <= LARGEST_COUNT:
+        what = f"{value!r:.60} is not a dimension"
+        raise InputError(argument, what, "Give a whole number of at least 1, and at most 2**53")
     return int(value)
 
 
 def count(argument: str, value: Any) -> int:
     """Return a whole number of at least 1, for example a number of rounds."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise InputError(argument, f"{value!r} is not a whole number of at least 1", f"Give {argument}=1 or more")
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not 1 <= value <= LARGEST_COUNT:
+        what = f"{value!r:.60} is not a whole number of at least 1, and at most 2**53"
+        raise InputError(argument, what, f"Give {argument}=1 or more")
     return int(value)
 
 

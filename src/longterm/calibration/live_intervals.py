@@ -12,6 +12,7 @@ import numpy as np
 
 from longterm._base import validate
 from longterm._base.display import ReprMixin
+from longterm._base.messages import shown
 from longterm.calibration.bases import Asked
 from longterm.calibration.certificates import Bound
 from longterm.calibration.intervals import Interval, Intervals
@@ -214,7 +215,10 @@ class LiveIntervals(Stored[_IntervalsCopy], ReprMixin):
         key : str, optional
             An idempotency key: an ask with the key of another one returns its interval, for as long as `remember` says.
         """
-        names = groups if isinstance(groups, str) else tuple(groups)
+        try:
+            names = groups if isinstance(groups, str) else tuple(groups)
+        except TypeError:
+            raise InputError("groups", f"{shown(groups)} is not a list", "Give a list of names") from None
         change = self._replica.transact(self._opening, prediction, names, require_key(key))
         interval = change.round.content
         token = Token(change.number, epoch=change.round.epoch)

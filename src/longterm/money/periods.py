@@ -36,7 +36,7 @@ def require_period(period: Any) -> Period | None:
 def require_zone(timezone: Any) -> ZoneInfo:
     """Return a time zone, or raise an InputError."""
     try:
-        return ZoneInfo(timezone)
+        return ZoneInfo(timezone if isinstance(timezone, str) else "")
     except (ZoneInfoNotFoundError, ValueError, TypeError, OSError):
         what = f"{shown(timezone)} is not known"
         raise InputError("timezone", what, "Give a name such as 'Europe/Berlin'") from None

@@ -15,9 +15,11 @@ from longterm.money import (
     Budget,
     Ceiling,
     Chooser,
+    DualMirrorDescent,
     EntropicDual,
     EuclideanDual,
     HedgeDual,
+    LivePacer,
     PlannedPrice,
     PrimalDual,
     Router,
@@ -312,3 +314,26 @@ def test_a_change_that_is_interrupted_has_happened_or_not(tmp_path, stored):
         assert chooser.metrics()["limit"]["money"] == pytest.approx(allowed)
     chooser.close()
     assert stopped[False] > 20  # interrupts after the write depend on the Python version: some have no line there
+
+
+@pytest.mark.parametrize("given", [("p", 1), 3, b"UTC", 10**400, [], None, np.array([1.0, 2.0]), {"a": 1}, "\ud800"])
+def test_what_is_no_limit_changes_nothing(tmp_path, given):
+    """A time zone that was no text, or a horizon that no float can have, made the stored object unusable."""
+    pacer = DualMirrorDescent(budget=1000.0, horizon=100, step=0.1, start=0.5)
+    with LivePacer.open(tmp_path / "s.db", pacer, durability="relaxed") as live:
+        for name in ("budget", "horizon", "period", "timezone"):
+            if given is not None and not (type(given) is int and given == 3 and name in ("budget", "horizon")):
+                with pytest.raises(InputError):
+                    live.change(**{name: given})
+        live.settle(live.bid(1.0), 0.5)
+    with Chooser.open(tmp_path / "s.db", rule(), durability="relaxed") as chooser:
+        with pytest.raises(InputError):
+            chooser.change(given)
+        chooser.settle(chooser.act([1.0], costs=COSTS), 0.5, 0.0)
+    router = Router.for_models({"s": 1e-4, "l": 1e-2}, per_request=2e-3, features=1)
+    for arguments in ((given, 1e-3), ("new", 1e308), ("new", "1")):
+        with pytest.raises(InputError):
+            router.add_model(*arguments)
+    with pytest.raises(InputError):
+        router.set_prices({"l": 1e300})
+    router.settle(router.route([1.0]), 0.5, 1e-4)

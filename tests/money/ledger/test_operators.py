@@ -365,3 +365,25 @@ def test_renaming_an_object_renames_only_its_own_holds(tmp_path, clock):
         with LivePacer.open(url, pacer, name="new", account=account, **options) as live:
             live.correct(bids["request"], 0.5)
         assert ledger.balance("a").spent == 45
+
+
+def test_a_change_is_made_whole_or_not_at_all(tree):
+    before = tree.settings
+    for changes in (
+        {"period": "week", "reserve": -1},
+        {"period": None, "limit": "5"},
+        {"rate": 3},
+        {"limit": 5, "timezone": ("p", 1)},
+        {"limit": 5, 3: 1},
+        [("limit", 5)],
+        None,
+    ):
+        with pytest.raises(InputError):
+            tree.change("day", changes)
+        assert tree.settings == before
+    tree.change("day", {"period": "", "rate": 3, "limit": 7, "reserve": 2})
+    assert tree.settings["day"] == (7, "year", None, "UTC", 3, 2)
+    assert tree.record(since=1e300) == []
+    for zone in (("p", 1), 3, b"UTC", ""):
+        with pytest.raises(InputError, match="timezone"):
+            tree.add_account("other", 5, timezone=zone)

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from longterm._base import validate
 from longterm._base.arrays import FloatArray
 from longterm._base.exact_sum import ExactSum
+from longterm._base.messages import shown
 from longterm.errors import InputError, NonFiniteError
 from longterm.money.budgets import LARGEST_STORED, Budget, BudgetSet, Ceiling
 from longterm.money.choosing.duals import Dual, Setting, Situation
@@ -364,6 +365,9 @@ class PrimalDual:
         """Return the rule with other limits, in the same units. `budgets` has new fields of budgets by name."""
         known: Any = self.budgets
         names = [budget.name for budget in known]
+        if not isinstance(budgets, Mapping) or not all(isinstance(fields, Mapping) for fields in budgets.values()):
+            what, remedy = f"{shown(budgets)} is not a mapping", "Give new numbers by name, by the name of a budget"
+            raise InputError("budgets", what, remedy)
         for name, fields in budgets.items():
             if names.count(name) != 1:
                 raise InputError("budgets", f"{name!r} is not the name of one budget", f"The names are {names}")

@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from longterm._base import validate
-from longterm._base.messages import did_you_mean
+from longterm._base.messages import did_you_mean, shown
 from longterm.errors import DatabaseError, InputError
-from longterm.money.budgets import Ceiling
+from longterm.money.budgets import LARGEST_STORED, Ceiling
 from longterm.money.choosing.choice import Choice
 from longterm.money.choosing.chooser import Chooser
 from longterm.money.choosing.linear_primals import ThompsonSampling
@@ -383,6 +383,8 @@ class Router:
         """
         price = validate.positive_scalar("price", price)
         most = NEW_BOUND_RATIO * price if largest is None else validate.positive_scalar("largest", largest)
+        if not is_storable(name):
+            raise InputError("name", f"{shown(name)} is not the name of a model", "Give a text")
         if name in self.models:
             raise InputError("name", f"{name!r} already exists", "Change its price with set_prices()")
         self._require_room(name, "largest", max(most, price), price)
@@ -409,6 +411,8 @@ class Router:
         given = _require_positive("prices", prices)
         for name in given:
             self._action(name)
+        for name, price in given.items():
+            self._require_room(name, "prices", self.largest[name] * price / self.prices[name], price)
         for name, price in given.items():
             self.largest[name] *= price / self.prices[name]
             self._declared[name] *= price / self.prices[name]
@@ -523,7 +527,9 @@ class Router:
                     raise
 
     def _require_room(self, name: str, argument: str, most: float, price: float | None = None) -> None:
-        """Raise an InputError if a bank is too small for a model that is not the cheapest."""
+        """Raise an InputError if a cost is too large, or a bank too small for a model that is not the cheapest."""
+        if not most <= LARGEST_STORED:
+            raise InputError(argument, f"of {name!r} is {most:g}", "Give costs in a larger unit of money")
         ceiling = self.chooser.rule.budget_set.budgets[0]
         if not isinstance(ceiling, Ceiling) or ceiling.bank is None:
             return

@@ -150,6 +150,11 @@ class Account(NamedTuple):
         """Return whether the period that a time was in is over."""
         return self.period_at(then) < self.since
 
+    def settings(self) -> AccountSettings:
+        """Return what a person decides about the account."""
+        period: Any = self.period
+        return AccountSettings(self.maximum, self.parent, period, self.zone, self.rate, self.reserve)
+
     def room(self) -> tuple[int, int]:
         """Return the largest amount that can be held, and the largest cost of a request; below 0 if overspent."""
         left = self.maximum - self.spent

@@ -28,7 +28,7 @@ from typing import Any, Literal, Self
 
 from longterm._base import validate
 from longterm._base.display import TextTable
-from longterm._base.messages import did_you_mean
+from longterm._base.messages import did_you_mean, shown
 from longterm.errors import InputError, OutOfBudgetError
 from longterm.money.holds import ExcessHold
 from longterm.money.ledger.accounts import (
@@ -342,7 +342,7 @@ settled, or for its period to end, or raise its limit.
         self._replica.run(self._rows.set_period, *given, require_note("who", who), require_note("note", note))
 
     def change(self, account: str, changes: Mapping[str, Any], *, who: str = "", note: str = "") -> None:
-        """Change what a person decides about an account, by name.
+        """Change what a person decides about an account, by name, in one transaction.
 
         Parameters
         ----------
@@ -358,22 +358,27 @@ settled, or for its period to end, or raise its limit.
         InputError
             If a name is not one of these, or a value cannot be used.
         """
-        known, account = self.settings, require_text("account", account)
-        if account not in known:
-            what = f"there is no account {account!r}{did_you_mean(account, known)}"
-            raise InputError("account", what, f"Choose from {list(known)}")
+        account, done = require_text("account", account), (require_note("who", who), require_note("note", note))
+        if not isinstance(changes, Mapping):
+            raise InputError("changes", f"{shown(changes)} is not a mapping", "Give new values by name")
         for name in changes:
             if name not in CHANGEABLE:
-                what = f"of an account cannot be changed{did_you_mean(name, CHANGEABLE)}"
-                raise InputError(name, what, f"Choose from {list(CHANGEABLE)}, or add another account")
-        new = known[account]._asdict() | dict(changes)
-        require_amount("limit", new["limit"])  # before the first of two transactions
-        done = {"who": who, "note": note}
-        if {"period", "timezone", "rate"} & set(changes):
-            period = None if isinstance(new["period"], str) and not new["period"] else new["period"]
-            self.set_period(account, period, timezone=new["timezone"], rate=new["rate"], **done)
-        if {"limit", "reserve"} & set(changes):
-            self.set_limit(account, new["limit"], reserve=new["reserve"], **done)
+                what = f"{shown(name)} of an account cannot be changed{did_you_mean(str(name), CHANGEABLE)}"
+                raise InputError("changes", what, f"Choose from {list(CHANGEABLE)}, or add another account")
+        self._replica.run(self._change, account, dict(changes), *done)
+
+    def _change(self, database: Database, account: str, changes: dict[str, Any], who: str, note: str) -> None:
+        accounts = {one.name: one for one in self._rows.accounts(database)}
+        if account not in accounts:
+            what = f"there is no account {account!r}{did_you_mean(account, accounts)}"
+            raise InputError("account", what, f"Choose from {list(accounts)}")
+        new = accounts[account].settings()._asdict() | changes
+        period = None if isinstance(new["period"], str) and not new["period"] else new["period"]
+        rate, limit = require_amount("rate", new["rate"]), require_amount("limit", new["limit"])
+        reserve = None if new["reserve"] is None else require_amount("reserve", new["reserve"])
+        require_renewal(period, new["timezone"], rate)
+        self._rows.set_period(database, account, period, new["timezone"], rate, who, note)
+        self._set_limit(database, account, limit, reserve, who, note)
 
     def reset(self, account: str, spent: int = 0, *, who: str = "", note: str = "") -> None:
         """Set the money spent in an account in its present period. Its parents and open holds stay as they are.
@@ -411,9 +416,7 @@ settled, or for its period to end, or raise its limit.
     def settings(self) -> Mapping[str, AccountSettings]:
         """The limit, parent, period, time zone, rate and reserve of all accounts, by name."""
         rows = self._replica.run(self._rows.accounts)
-        return MappingProxyType(
-            {a.name: AccountSettings(a.maximum, a.parent, a.period, a.zone, a.rate, a.reserve) for a in rows}
-        )
+        return MappingProxyType({row.name: row.settings() for row in rows})
 
     def metrics(self) -> Metrics:
         """Return figures for monitoring; those of money are by account.
@@ -630,7 +633,7 @@ settled, or for its period to end, or raise its limit.
         most : int
             The largest number of entries.
         """
-        after = int(validate.non_negative_scalar("since", since) * SECOND)
+        after = int(min(validate.non_negative_scalar("since", since) * SECOND, LARGEST))
         found: list[LedgerEntry] = self._replica.run(
             self._rows.record, after, min(validate.count("most", most), LARGEST)
         )

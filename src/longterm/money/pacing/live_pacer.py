@@ -558,7 +558,7 @@ class LivePacer(Stored[PacerCopy]):
         changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         if budget is not None:
             validate.positive_scalar("budget", budget)
-        renewed = require_period(period or None)
+        renewed = require_period(None if isinstance(period, str) and not period else period)
         if timezone is not None:
             require_zone(timezone)
 
