@@ -57,28 +57,24 @@ class Cut(NamedTuple):
         """Project each point onto its half-space."""
         return y - as_column(self.excess / self.square) * self.normal
 
-    def active_normal(self, outside: Array, y: Array, least: float) -> Array:
-        """Return b such that {z : ⟨b, z − y⟩ ≤ 0} holds B or this half-space, where y = Π_B(outside) after this cut.
+    def project_after(self, last: Cut, outside: Array, y: Array, least: float) -> Array:
+        """Project each point y = Π_B(outside) onto its half-space and the boundary that it was put on, together.
 
-        It is outside − y, a normal of B, where the projection onto B moved the point by more than `least`. Elsewhere y
-        lies on the boundary of this half-space, or, without an excess, b is 0.
+        That boundary has the normal b. It is outside − y, a normal of B, where the projection onto B moved the point by
+        more than `least`, and elsewhere the normal of the cut before, `last`. Where b does not point against the cut,
+        or the cut before did not move the point, this half-space alone decides. Elsewhere the point moves along the
+        part of the normal that is orthogonal to b.
         """
         xp, gap = namespace(y), outside - y
-        normal = as_column(xp.astype(self.excess > 0, y.dtype)) * self.normal
-        return xp.where(as_column(dot(gap, gap) > least**2), gap, normal)
-
-    def project_within(self, y: Array, b: Array) -> Array:
-        """Project each point onto its half-space and {z : ⟨b, z − y⟩ ≤ 0} together.
-
-        Where b is 0 or does not point against the cut, the first half-space alone decides. Elsewhere the point moves
-        along the part of the normal that is orthogonal to b.
-        """
-        xp, product = namespace(y), dot(self.normal, b)
-        share = xp.minimum(product, 0.0) / clamp_to_divisor(dot(b, b))
+        moved = dot(gap, gap)
+        is_outside = moved > least**2
+        b = xp.where(as_column(is_outside), gap, last.normal)
+        product = dot(self.normal, b)
+        share = xp.minimum(product, 0.0) / clamp_to_divisor(xp.where(is_outside, moved, last.square))
         square = self.square - share * product
-        apart = square > PARALLEL_SQUARE * self.square
-        share = share * xp.astype(apart, y.dtype)
-        length = self.excess / xp.where(apart, square, self.square)
+        together = (square > PARALLEL_SQUARE * self.square) & (is_outside | (last.excess > 0))
+        share = share * xp.astype(together, y.dtype)
+        length = self.excess / xp.where(together, square, self.square)
         return y - as_column(length) * (self.normal - as_column(share) * b)
 
 
@@ -200,7 +196,7 @@ def cut_until(
 
     def step(loop: tuple[Any, ...]) -> tuple[Any, ...]:
         y, outside, last, cut, needed = loop
-        outside = cut.project_within(y, last.active_normal(outside, y, least))
+        outside = cut.project_after(last, outside, y, least)
         y = where_rows(needed, over.project(outside), y)
         return y, outside, cut, *next_cut(y)
 
