@@ -122,6 +122,17 @@ def test_c1_and_c0_by_hand():
     assert coefficient(strong, constants(strong_convexity=0.5)) == pytest.approx(np.sqrt(738))
 
 
+def test_a_horizon_that_overflows_is_refused():
+    schedule = ConvexSchedule(2.0, 1.0, 0.01)
+    with pytest.raises(InputError, match="horizon c_0 .* not finite"):
+        needed_horizon(schedule, constants(), 1e-6)
+    problem = two_dimensional()
+    made = NoViolationAOGD.for_problem(problem, horizon=10**6, margin=1e-3, beta=0.004)
+    assert made.needed_horizon is None
+    with pytest.raises(InputError, match="not finite"):
+        NoViolationAOGD.for_problem(problem, horizon=100, margin="theorem", beta=0.004)
+
+
 @given(beta=st.floats(0.2, 0.9), T=st.integers(60, 20_000), D=st.floats(0.1, 10), F=st.floats(0.01, 10))
 def test_the_exact_margin_is_the_fixed_point_and_never_above_the_theorems(beta, T, D, F):
     schedule, facts = ConvexSchedule(2.0, 1.0, beta), constants(constraint_bound=D, loss_range=F)

@@ -58,8 +58,13 @@ def coefficient(schedule: Schedule, constants: Constants) -> Hyper:
 
 def needed_horizon(schedule: Schedule, constants: Constants, epsilon: float) -> Hyper:
     """Return c_0, the horizon from which on γ = c_1 T^{−β/2} ≤ ε, so that Σ g(x_t) ≤ 0 is guaranteed."""
-    c = coefficient(schedule, constants)
-    return validate.number("c_0", np.maximum(1.0, (c / epsilon) ** (2 / beta_of(schedule))))
+    c, beta = coefficient(schedule, constants), beta_of(schedule)
+    with np.errstate(over="ignore"):
+        least = np.maximum(1.0, np.float_power(c / epsilon, 2 / np.asarray(beta)))
+    if not np.all(np.isfinite(least)):
+        what = f"{np.min(beta):g} gives a horizon c_0 = (c_1/ε)^(2/β) that is not finite"
+        raise InputError("beta", what, "Give a larger β, or a Slater point with more slack")
+    return validate.number("c_0", least)
 
 
 def beta_of(schedule: Schedule) -> Hyper:
