@@ -161,6 +161,22 @@ def test_levels_never_cross_and_are_calibrated():
         Calibration(np.array([0.05, 0.2]), nested=True)
 
 
+def test_an_outcome_beyond_two_crossed_thresholds_counts_twice():
+    """The adversary waits inside the interval until the thresholds cross."""
+    intervals, missed, rounds = Intervals(0.9, symmetric=False), 0, 2000
+    for t in range(rounds):
+        interval = intervals.ask(0.0)
+        below, above = interval.asked.threshold.tolist()
+        middle = 0.5 * (above - below) if np.isfinite(above + below) else (-1.0) ** t
+        outcome = middle + 0.2 * (below + above) if np.isfinite(above + below) else middle
+        missed += not -below <= outcome <= above
+        intervals.tell(interval, outcome)
+    assert missed < 0.06 * rounds  # the nominal number is a tenth
+    assert intervals.coverage[""] <= 1 - missed / rounds
+    assert missed - 0.1 * rounds <= intervals.bound().upper[0]
+    assert intervals.bound().lower[0] - 1e-9 <= intervals.error[""] <= intervals.bound().upper[0] + 1e-9
+
+
 @pytest.mark.parametrize("delay", [0, 9])
 @pytest.mark.parametrize("kind", ["above the lowest", "below the highest", "between", "scales"])
 def test_levels_keep_their_bound_against_adversaries(kind, delay):

@@ -8,7 +8,7 @@ import pytest
 
 from longterm.calibration import Calibration, published
 from longterm.calibration.bases import QuantileTracker
-from longterm.calibration.corrections import Bets, LinearAndBets, LinearCorrection, Sinh
+from longterm.calibration.corrections import Bets, Correction, LinearAndBets, LinearCorrection, Sinh
 from longterm.calibration.mixture import Mixture
 from longterm.errors import InputError
 
@@ -437,6 +437,7 @@ def test_groups_added_later_keep_the_certificate():
         (lambda: Calibration(1.5), "outside"),
         (lambda: Calibration(0.1, 0), "groups"),
         (lambda: Calibration(0.1, 3, correction=Sinh()), "not support groups"),
+        (lambda: Calibration(0.1, 3, QuantileTracker(), Correction()), "Correction does not support groups"),
         (lambda: Calibration(0.1, 3).ask(Calibration(0.1, 3).init()), "missing"),
         (lambda: Calibration(0.1, 3).ask(Calibration(0.1, 3).init(), [1.0, 0.5, 0.0]), "0 and 1"),
         (lambda: Calibration(0.1, 3).ask(Calibration(0.1, 3).init(), [1.0, 0.0]), "shape"),

@@ -57,7 +57,8 @@ class Intervals(ReprMixin):
     groups : iterable of str
         Names known in advance. Other names may appear at any time.
     symmetric : bool
-        Use one threshold of |y − prediction|. False: one threshold on each side, each with half of the misses.
+        Use one threshold of |y − prediction|. False: one threshold on each side, each with half of the misses. The two
+        may cross. An outcome beyond both then counts as two misses.
 
     Examples
     --------
@@ -138,12 +139,18 @@ class Intervals(ReprMixin):
 
     @property
     def coverage(self) -> dict[str, float]:
-        """Share of outcomes inside, overall (key "") and by group."""
+        """Share of outcomes inside, overall (key "") and by group.
+
+        With two thresholds it is 1 less the misses on both sides, so the true share is at least as large.
+        """
         return self._by_name(1.0 - self._of_sides(1.0 - self.rule.coverage(self.state)))
 
     @property
     def error(self) -> dict[str, float]:
-        """Misses minus their nominal number, ties left out, overall (key "") and by group; see `Calibration.excess`."""
+        """Misses minus their nominal number, ties left out, overall (key "") and by group; see `Calibration.excess`.
+
+        With two thresholds it is the sum of both sides.
+        """
         return self._by_name(self._of_sides(self.rule.excess(self.state)))
 
     def bound(self) -> Bound:

@@ -102,7 +102,7 @@ class LiveIntervals(Stored[_IntervalsCopy], ReprMixin):
     groups : iterable of str
         Names known in advance. Other names may appear at any time.
     symmetric : bool
-        One threshold of |y − prediction|, or one for each side.
+        One threshold of |y − prediction|, or one for each side. See `Intervals`.
     max_groups : int
         The largest number of groups. An ask with another name raises an InputError.
     max_in_flight : int
@@ -291,12 +291,12 @@ class LiveIntervals(Stored[_IntervalsCopy], ReprMixin):
 
     @property
     def coverage(self) -> dict[str, float]:
-        """Share of outcomes inside, overall (key "") and by group."""
+        """Share of outcomes inside, overall (key "") and by group; see `Intervals.coverage`."""
         return self._look().coverage
 
     @property
     def error(self) -> dict[str, float]:
-        """Misses minus their nominal number, ties left out, overall (key "") and by group."""
+        """Misses minus their nominal number, ties left out, overall (key "") and by group; see `Intervals.error`."""
         return self._look().error
 
     def bound(self) -> Bound:

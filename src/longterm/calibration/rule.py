@@ -96,7 +96,7 @@ class Calibration(ReprMixin):
             )
         if not isinstance(self.base, QuantileTracker | Mixture):
             raise InputError("base", f"{self.base!r} is not a base rule", "Give Mixture() or QuantileTracker()")
-        if count > 1 and isinstance(correction, (Sinh, Saturating)):
+        if count > 1 and (isinstance(correction, (Sinh, Saturating)) or type(correction) is Correction):
             name = type(correction).__name__
             raise InputError("correction", f"{name} does not support groups", "Use Linear, Bets or LinearAndBets")
         if self.nested and (np.ndim(rate) == 0 or np.any(np.diff(rate) >= 0.0)):
