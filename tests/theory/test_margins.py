@@ -124,7 +124,7 @@ def test_c1_and_c0_by_hand():
 
 def test_a_horizon_that_overflows_is_refused():
     schedule = ConvexSchedule(2.0, 1.0, 0.01)
-    with pytest.raises(InputError, match="horizon c_0 .* not finite"):
+    with pytest.raises(InputError, match=r"horizon c_0 .* not finite"):
         needed_horizon(schedule, constants(), 1e-6)
     problem = two_dimensional()
     made = NoViolationAOGD.for_problem(problem, horizon=10**6, margin=1e-3, beta=0.004)

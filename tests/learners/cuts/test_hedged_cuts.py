@@ -13,7 +13,7 @@ from hypothesis_settings import examples
 from longterm import InputError, Problem, observe, run
 from longterm.catalogue.scenarios import switching_constraints
 from longterm.learners import HedgedCuts
-from longterm.learners.cuts.cuts import PARALLEL_SQUARE
+from longterm.learners.cuts.cuts import PARALLEL_SQUARE, Cut, cut_within
 from longterm.learners.cuts.meta import AdaHedge, AdaptMLProd
 from longterm.learners.cuts.modes import PARALLEL, cut_by_rows, order_by_use, remember
 from longterm.problems import doubly_stochastic, two_dimensional
@@ -427,10 +427,10 @@ def test_remembered_half_spaces_by_hand() -> None:
 
     def add(value: float, normal: list[float]) -> None:
         nonlocal rows
-        rows, one = remember(rows, x, np.asarray(value), np.array(normal), 2.0)
+        rows, one = remember(rows, x, Cut(np.asarray(value), np.array(normal)), 2.0)
         lost.append(float(one))
 
-    add(0.5, [2.0, 0.0])  # 2 z_1 ≤ 1.5
+    add(0.25, [1.0, 0.0])  # z_1 ≤ 0.75
     add(-1.0, [0.0, 1.0])  # satisfied: not remembered
     np.testing.assert_allclose(rows, [[0, 0, 0], [1, 0, 0.75]])
     add(0.5, [0.0, 1.0])
@@ -441,7 +441,7 @@ def test_remembered_half_spaces_by_hand() -> None:
     np.testing.assert_allclose(rows, [[1, 0, 0.75], [0, -1, -2.0]])
     assert lost[-1] == 1
     cut = cut_by_rows(rows)(np.array([[0.0, 3.0], [1.75, 3.0]]))
-    np.testing.assert_allclose(cut.distance(), [0.0, 1.0])
+    np.testing.assert_allclose(cut.distance, [0.0, 1.0])
     # z_1 ≤ ¾ binds at one of the points: it was used last, so −z_2 ≤ −2 is the next to be replaced.
     used = order_by_use(rows, np.array([[0.75, 5.0], [0.0, 4.0]]), np.asarray(0.01))
     np.testing.assert_allclose(used, rows[::-1])
@@ -461,7 +461,7 @@ def test_merging_cuts_off_no_point(dtype: Any) -> None:
         for normal in (one, other):
             x = B.project(-corner + 0.1 * one)
             value = np.asarray(normal @ (x - corner), dtype)
-            rows, lost = remember(rows, x.astype(dtype), value, normal.astype(dtype), 2.0)
+            rows, lost = remember(rows, x.astype(dtype), cut_within(B, normal.astype(dtype), value), 2.0)
         assert (rows[0] == 0).all()
         assert dtype is np.float32 or lost == 1
         assert rows[1, :3] @ corner <= rows[1, 3] + 4 * np.finfo(dtype).eps
@@ -651,3 +651,28 @@ def test_rows_are_found_that_float32_cannot_tell_from_the_limit(scale: float) ->
         assert found[0] == pytest.approx(wanted[0], rel=1e-4, abs=0.0)
         np.testing.assert_allclose(found[1], wanted[1], rtol=1e-4, atol=1e-4 * np.max(np.abs(wanted[1])))
     assert nearby(y)[0] > 0
+
+
+@pytest.mark.parametrize("remembered", [0, 4])
+@pytest.mark.parametrize("size", [1e-8, 1e-6, 1e6])
+def test_small_units_of_the_constraints_are_kept_in_float32(size, remembered):
+    """Multiplying every g by a positive number changes no decision. ‖v‖² and ‖u‖² are as small as size⁴."""
+    rng = np.random.default_rng(3)
+    rows = rng.standard_normal((40, 2, 3)).astype(np.float32)
+    limits, costs = rng.uniform(0.0, 0.2, (40, 2)).astype(np.float32), rng.standard_normal((40, 3)).astype(np.float32)
+    fixed = Affine(rows[0].astype(np.float64), limits[0].astype(np.float64))
+
+    def played(unit: float) -> np.ndarray:
+        varying = VaryingAffine(3, 2, 10.0 * unit, unit)
+        g = varying if remembered else Affine(fixed.matrix * unit, fixed.limit * unit)
+        problem = Problem(Ball(3), Linear(3, 10.0), g)
+        learner = HedgedCuts.for_problem(problem, remembered=remembered)
+        state, points = learner.init(dtype=np.float32), []
+        for row, limit, cost in zip(rows, limits, costs, strict=True):
+            x = learner.ask(state)
+            points.append(np.asarray(x))
+            parameters = [row * np.float32(unit), limit * np.float32(unit)] if remembered else []
+            state = learner.update(state, observe(problem, x, [cost], parameters))
+        return np.array(points)
+
+    np.testing.assert_allclose(played(size)[:20], played(1.0)[:20], atol=2e-3)

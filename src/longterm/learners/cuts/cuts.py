@@ -12,8 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from longterm._base.arrays import (
     ROUNDING,
     Array,
@@ -29,7 +27,6 @@ from longterm._base.arrays import (
     repeat_while,
     where_rows,
 )
-from longterm._base.selection import clamp_to_divisor
 from longterm.problems.constraints import Constraint
 from longterm.problems.sets import Set
 
@@ -40,22 +37,16 @@ NORMAL_TO_B = 1e-9
 
 
 class Cut(NamedTuple):
-    """The half-space {z : ⟨normal, z − y⟩ ≤ −excess} of each point y."""
+    """The half-space {z : ⟨normal, z − y⟩ ≤ −distance} of each point y."""
 
-    excess: Array
-    """Shape (K, ...), at least 0."""
+    distance: Array
+    """Of the point from its half-space, shape (K, ...)."""
     normal: Array
-    """Shape (K, ..., d), or (..., d) where all points have the same."""
-    square: Array
-    """‖normal‖², positive."""
-
-    def distance(self) -> Array:
-        """Return the distance of each point from its half-space, shape (K, ...)."""
-        return self.excess / namespace(self.normal).sqrt(self.square)
+    """A unit vector, shape (K, ..., d), or (..., d) where all points have the same. 0 where there is none."""
 
     def project(self, y: Array) -> Array:
         """Project each point onto its half-space."""
-        return y - as_column(self.excess / self.square) * self.normal
+        return y - as_column(self.distance) * self.normal
 
     def project_after(self, last: Cut, outside: Array, y: Array, least: float) -> Array:
         """Project each point y = Π_B(outside) onto its half-space and the boundary that it was put on, together.
@@ -69,12 +60,12 @@ class Cut(NamedTuple):
         moved = dot(gap, gap)
         is_outside = moved > least**2
         b = xp.where(as_column(is_outside), gap, last.normal)
-        product = dot(self.normal, b)
-        share = xp.minimum(product, 0.0) / clamp_to_divisor(xp.where(is_outside, moved, last.square))
-        square = self.square - share * product
-        together = (square > PARALLEL_SQUARE * self.square) & (is_outside | (last.excess > 0))
-        share = share * xp.astype(together, y.dtype)
-        length = self.excess / xp.where(together, square, self.square)
+        product = xp.minimum(dot(self.normal, b), 0.0)
+        share = product / xp.where(is_outside, moved, 1.0)
+        square = 1.0 - share * product
+        together = (square > PARALLEL_SQUARE) & (is_outside | (last.distance > 0))
+        share = xp.where(together, share, 0.0)
+        length = self.distance / xp.where(together, square, 1.0)
         return y - as_column(length) * (self.normal - as_column(share) * b)
 
 
@@ -82,26 +73,35 @@ Cutter = Callable[[Array], Cut]
 """From points (K, ..., d) to their cuts."""
 
 
-def parallel_part(gradient: Array, over: Set) -> tuple[Array, Array, Array | float]:
-    """Return the part u of a gradient that is parallel to B = `over`, ‖u‖², and 1, or 0 where u is rounding only.
+def cut_along(normal: Array, square: Array, excess: Array) -> Cut:
+    """Return the cut by {z : ⟨normal, z − y⟩ ≤ −excess}, with square = ‖normal‖²."""
+    xp = namespace(normal)
+    length = xp.sqrt(xp.maximum(square, least_divisor(normal) ** 2))
+    return Cut(excess / length, normal / length[..., None])
+
+
+def cut_within(over: Set, gradient: Array, excess: Array) -> Cut:
+    """Return the cut of points of B = `over` by {z : ⟨gradient, z − y⟩ ≤ −excess}. Its normal is parallel to B.
 
     Where the gradient is orthogonal to B, as that of Σ_i x_i on a simplex, the constraint has one value on all of B.
-    Points of B are then not moved: the direction of u is arbitrary.
+    Then points of B are not moved: normal and distance are 0.
     """
     u = over.tangent(gradient)
     square = dots(u, u)
+    cut = cut_along(u, square, excess)
     if u is gradient:
-        return u, square, 1.0
-    return u, square, as_float(square > NORMAL_TO_B**2 * dots(gradient, gradient), gradient)
+        return cut
+    moves = as_float(square > NORMAL_TO_B**2 * dots(gradient, gradient), gradient)
+    return Cut(moves * cut.distance, as_column(moves) * cut.normal)
 
 
 def cut_by_one(x: Array, value: Array, gradient: Array, over: Set) -> Cutter:
     """Return the cuts by one constraint linearised at x, for points of B = `over`."""
-    normal, square, moves = parallel_part(gradient, over)
-    offset, square = value - dots(normal, x), clamp_to_divisor(square)
+    outside, normal = cut_within(over, gradient, value)
+    offset = outside - dots(normal, x)
 
     def cut(y: Array) -> Cut:
-        return Cut(moves * namespace(x).maximum(offset + dots(y, normal), 0.0), normal, square)
+        return Cut(namespace(x).maximum(offset + dots(y, normal), 0.0), normal)
 
     return cut
 
@@ -110,24 +110,22 @@ def cut_jointly(
     x: Array, values: Array, pullback: Callable[[Array], Array], pushforward: Callable[[Array], Array], over: Set
 ) -> Cutter:
     """Return the cuts by several constraints linearised at x, weighed by v, for points of B = `over`."""
-    xp, least = namespace(x), least_divisor(x)
+    xp = namespace(x)
 
     def cut(y: Array) -> Cut:
         broken = xp.maximum(values + pushforward(y - x), 0.0)
-        normal, square, moves = parallel_part(pullback(broken), over)
-        return Cut(moves * dot(broken, broken), normal, xp.maximum(square, least))
+        return cut_within(over, pullback(broken), dot(broken, broken))
 
     return cut
 
 
 def cut_by_affine(constraint: Constraint, x: Array, over: Set) -> Cutter:
     """Return the cuts by affine constraints, evaluated at the points themselves, for points of B = `over`."""
-    xp, least, squared_excess = namespace(x), least_divisor(x), constraint.squared_excess_nearby(x)
+    squared_excess = constraint.squared_excess_nearby(x)
 
     def cut(y: Array) -> Cut:
         excess, gradient = squared_excess(y)
-        normal, square, moves = parallel_part(gradient, over)
-        return Cut(moves * excess, normal, xp.maximum(square, least))
+        return cut_within(over, gradient, excess)
 
     return cut
 
@@ -136,11 +134,10 @@ def cut_point(constraint: Constraint, over: Set, x: FloatArray, most: int) -> Fl
     """Cut one point by a fixed g, linearised where the point is, until it satisfies g; at most `most` times."""
     for _ in range(most):
         excess, gradient = constraint.squared_excess(x)
-        normal, square, moves = parallel_part(gradient, over)
-        square = max(float(square), np.finfo(np.float64).tiny)
-        if not moves or excess**2 <= square * (ROUNDING * over.diameter) ** 2:
+        cut = cut_within(over, gradient, excess)
+        if cut.distance <= ROUNDING * over.diameter:
             break
-        x = over.project(x - excess / square * normal)
+        x = over.project(cut.project(x))
     return x
 
 
@@ -148,7 +145,7 @@ def cut_times(y: Array, cutter: Cutter, over: Set, most: int) -> Array:
     """Cut the points `most` times, each time followed by the projection onto B."""
     for i in range(most):
         cut = cutter(y)
-        if i > 0 and all_below_if_concrete(cut.distance(), ROUNDING * over.diameter):
+        if i > 0 and all_below_if_concrete(cut.distance, ROUNDING * over.diameter):
             break  # this cut would move nothing, and so would those after it
         y = over.project(cut.project(y))
     return y
@@ -192,7 +189,7 @@ def cut_until(
     def next_cut(y: Array) -> tuple[Cut, Array]:
         """Return the next cut, and whether it is needed."""
         cut = cutter_at(y)(y)
-        return cut, distance(cut.distance()) > tolerance
+        return cut, distance(cut.distance) > tolerance
 
     def step(loop: tuple[Any, ...]) -> tuple[Any, ...]:
         y, outside, last, cut, needed = loop
@@ -205,4 +202,4 @@ def cut_until(
     inside = over.project(outside)
     start = (inside, outside, cut, *next_cut(inside))
     loop = repeat_while(lambda loop: any_true(loop[-1]), step, start, most - 1, y)
-    return loop[0], loop[-1], distance(loop[3].distance())
+    return loop[0], loop[-1], distance(loop[3].distance)

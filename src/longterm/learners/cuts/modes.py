@@ -21,22 +21,21 @@ from longterm._base.arrays import (
     as_float,
     dot,
     first_true,
-    least_divisor,
     like,
     namespace,
     where_rows,
 )
-from longterm._base.selection import clamp_to_divisor
 from longterm._base.validate import Hyper
 from longterm.learners.cuts.cuts import (
     Cut,
     Cutter,
+    cut_along,
     cut_by_affine,
     cut_by_one,
     cut_jointly,
     cut_times,
     cut_until,
-    parallel_part,
+    cut_within,
 )
 from longterm.learners.interface.experts import experts_last, mixture, weighted_mean
 from longterm.learners.interface.feedback import Feedback
@@ -144,11 +143,11 @@ def cut_by_memory(
     value = feedback.constraint
     lost = like(0.0, x) * value
     if not all_below_if_concrete(value, 0.0):
-        normal, _, moves = parallel_part(feedback.constraint_gradient, over)
-        rows, lost = remember(rows, x, moves * value, normal, over.diameter)
+        latest = cut_within(over, feedback.constraint_gradient, value)
+        rows, lost = remember(rows, x, latest, over.diameter)
     cutter, mean = cut_by_rows(rows), partial(weighted_mean, weights)
     first = cutter(y)
-    if all_below_if_concrete(first.excess, 0.0):
+    if all_below_if_concrete(first.distance, 0.0):
         return y, rows, lost
     points, _, left = cut_until(y, lambda _: first, lambda _: cutter, mean, MET * tolerance, over, MOST_CUTS)
     unmet = left > EMPTY * tolerance
@@ -161,7 +160,7 @@ def cut_by_memory(
 
 def cut_by_rows(rows: Array) -> Cutter:
     """Return the cuts by half-spaces {z : ⟨a_i, z⟩ ≤ b_i} in rows (a_i, b_i) of shape (..., M, d + 1), weighed by v."""
-    xp, normals, limits, least = namespace(rows), rows[..., :-1], rows[..., -1], least_divisor(rows)
+    xp, normals, limits = namespace(rows), rows[..., :-1], rows[..., -1]
     columns = xp.matrix_transpose(normals)
 
     def cut(y: Array) -> Cut:
@@ -169,7 +168,7 @@ def cut_by_rows(rows: Array) -> Cutter:
         normal, excess = broken @ normals, dot(broken, broken)
         if y.ndim > 2:
             normal, excess = xp.moveaxis(normal, -2, 0), xp.moveaxis(excess, -1, 0)
-        return Cut(excess, normal, xp.maximum(dot(normal, normal), least))
+        return cut_along(normal, dot(normal, normal), excess)
 
     return cut
 
@@ -180,8 +179,8 @@ def count_rows(rows: Array) -> Array:
     return namespace(rows).sum(as_float(dot(normals, normals) > 0.5, rows), axis=-1)
 
 
-def remember(rows: Array, x: Array, value: Array, normal: Array, diameter: float) -> tuple[Array, Array]:
-    """Append the half-space {z : value + ⟨normal, z − x⟩ ≤ 0} to the rows where value > 0.
+def remember(rows: Array, x: Array, latest: Cut, diameter: float) -> tuple[Array, Array]:
+    """Append the half-space of the latest cut of x to the rows where x is outside.
 
     It replaces the row of a nearly parallel normal a_i. Then the smaller limit counts, where that of the old row is
     widened by ⟨a − a_i, x⟩ + Δ‖a − a_i‖, so that every point of B in the old half-space is in the new one. Without such
@@ -193,9 +192,8 @@ def remember(rows: Array, x: Array, value: Array, normal: Array, diameter: float
         `lost`, shape (...), is 1 where a row of another direction was replaced.
     """
     xp, M = namespace(rows), rows.shape[-2]
-    length = xp.sqrt(clamp_to_divisor(dot(normal, normal)))
-    a = normal / as_column(length)
-    b = dot(a, x) - value / length
+    a, value = latest.normal, latest.distance
+    b = dot(a, x) - value
     turn = a[..., None, :] - rows[..., :-1]
     angle = xp.sqrt(dot(turn, turn))
     same = angle <= PARALLEL
