@@ -31,8 +31,6 @@ POWERS = 2 ** np.arange(60)
 """The epoch lengths in units of the first. No run has more epochs."""
 FIRST_EPOCH = 16
 """The default N of a learner that has no shortest horizon."""
-LONGEST = 2**53
-"""The largest N. Up to here all numbers of rounds are exact in float64."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,9 +96,6 @@ class DoublingRestarts(Restarts):
             raise _no_horizon("learner", type(given))
         super().__post_init__()
         first = validate.count("first_epoch", self.first_epoch)
-        if first > LONGEST:
-            what = f"has {first:.3g} rounds, more than can be counted"
-            raise InputError("first_epoch", what, "Give a shorter one. The theorem of the learner then covers no epoch")
         validate.set_frozen(self, first_epoch=first, needs=given.needs - {Need.HORIZON})
 
     @property
