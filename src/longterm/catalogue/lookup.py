@@ -126,5 +126,9 @@ def _as_entry(name: str, found: Any, kind: type[E]) -> E:
     if isinstance(found, kind):
         return found
     if not callable(found):
-        raise InputError(name, f"is a {type(found).__name__}", f"Name a function that builds one, or a {kind.__name__}")
+        raise InputError(
+            name,
+            f"is a {type(found).__name__}",
+            f"Name a function that builds a learner or a problem, or a {kind.__name__}",
+        )
     return kind(name, found)

@@ -152,8 +152,8 @@ class BudgetStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[m
         if self.prices.shape != (chooser.rule.actions, 2) or len(router.model_list) != chooser.rule.actions:
             raise InputError(
                 "prices",
-                f"have shape {self.prices.shape}, the router {len(router.model_list)} deployments",
-                f"The chooser has {chooser.rule.actions} actions: give each a deployment and two prices",
+                f"have shape {self.prices.shape}, and the router has {len(router.model_list)} deployments",
+                f"Give one deployment and two prices for each of the chooser's {chooser.rule.actions} actions",
             )
         self.ledger, self.account, self.hold_seconds = ledger, account, hold_seconds
         self.units = validate.positive_scalar("units", units)

@@ -312,9 +312,9 @@ class FeatureScale:
         if not ((made.factors > 0).all() and 0 < made.units[0] <= made.units[1]):
             raise ValueError("the features' scale has factors of 0")
         if not (abs(made.expected[0]) <= 3 * math.log(LARGEST) and made.expected[1] >= 0 < made.expected[2]):
-            raise ValueError("the features' scale expects no possible feature")
+            raise ValueError("the features' scale expects a feature that does not exist")
         if not (made.steepness[:-1] <= made.steepness[-1] * (1 + 1e-9)).all():
-            raise ValueError("the features' scale has a feature steeper than all rows")
+            raise ValueError("the features' scale has a larger sum for one feature than for all rows")
         if not ((made.seen <= made.counts[0]).all() and made.counts[0] <= 2**53):
             raise ValueError("the features' scale has counted too many rows")
         return made

@@ -206,7 +206,7 @@ class EvolvingLinearLearner(BudgetLinearLearner):
         known = dict(specification)
         first, half_life, shift, losses = (known.pop(name) for name in EXTRA_KEYS)
         if type(first) is not int or first < 1 or type(shift) is not int or type(losses) is not float:
-            raise ValueError("the first dimension, the shift or the losses are no numbers")
+            raise ValueError("the first dimension, the shift or the losses are not numbers")
         self._first_dimension, self._half_life, self._shift, self._losses = first, half_life, shift, losses
         super()._restore(known, arrays)
         if first > self._settings.dimension:

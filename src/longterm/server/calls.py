@@ -234,7 +234,7 @@ def reset(found: Ledger | LivePacer, body: bodies.Reset, who: str) -> bodies.Set
         LOG.warning("%s: spent %g was reset to %g by %s. %s", body.name, before, body.spent, who, body.note)
         return bodies.LimitsReply(limits=limits_of(found), spent=found.spent)
     if body.account is None or not isinstance(body.spent, int):
-        raise InputError("account", "is missing, or the amount is not whole", "Name the account of the ledger")
+        raise InputError("account", "is missing, or the amount is not whole", "Name the account, and give whole units")
     found.reset(body.account, body.spent, who=who, note=body.note)
     return _settings(found, body.account)
 

@@ -143,7 +143,10 @@ class NetworkedSaddlePoint(Learner[DualState]):
         holding = holding_multiplier(self.consensus, problem.constants.loss_gradient_bound)
         spare = self.multiplier_set.radius - holding
         if spare <= 0:
-            raise NoTheoremError("its multipliers are too small to enforce agreement", "Use a larger Λ: ℓ > w")
+            raise NoTheoremError(
+                "its multipliers are too small to enforce agreement",
+                f"Use a larger radius of multiplier_set, above {holding:g}",
+            )
         return P / (spare * T)
 
     def _terms(self, problem: Problem, rounds: Rounds) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -62,7 +62,7 @@ def decode_choice(rule: PrimalDual, content: bytes, *, refused: bool = False) ->
     masks = np.frombuffer(content[_HEAD.size : start], dtype=np.bool_).reshape(2, K)
     floats = np.frombuffer(content[start:], dtype="<f8").astype(np.float64)
     if not np.abs(floats).max() <= LARGEST_STORED:
-        raise ValueError("a choice holds a number that no request leaves")
+        raise ValueError("a choice holds a number that is out of range")
     parts: list[FloatArray] = np.split(floats, np.cumsum(sizes))
     prices, target, bound, base, paid, counted, costs, probabilities, rewards, context = parts
     rule.primal.require_context(context, number)

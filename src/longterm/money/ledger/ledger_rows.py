@@ -231,7 +231,7 @@ class LedgerRows:
             if own == correction:
                 if after != actual:
                     what = f"{correction!r} was already used to correct {key!r} to {after}"
-                    raise InputError("correction", what, "Use the key of a correction once")
+                    raise InputError("correction", what, "Use a new key for each correction")
                 return LedgerCorrection(account, key, before, after, _names(database, moved))
         old = corrected[-1][3] if corrected else hold.spent
         if hold.status not in (SETTLED, RELEASED):
