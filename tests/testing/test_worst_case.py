@@ -89,7 +89,7 @@ def test_prices_are_in_their_range():
 def test_problems_without_a_known_space_are_refused():
     custom = Problem(Ball(D), losses()["custom"], L2Budget(D, budget=0.5))
     learner = AOGD.for_problem(custom)
-    with pytest.raises(InputError, match=r"CustomLoss has no known space.*Give `choices`"):
+    with pytest.raises(InputError, match=r"CustomLoss has no known set of possible parameters.*Give `choices`"):
         find_worst_cases(custom, learner, 5, generations=1)
     for choices in ([], [np.zeros((3, 2))], [np.zeros(0)], ["many"]):
         with pytest.raises(InputError, match="choices"):

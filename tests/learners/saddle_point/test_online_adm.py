@@ -208,7 +208,7 @@ def test_bad_weights_are_refused(eta, rho, argument):
 def test_x_without_a_proximal_term_has_no_bound():
     bound = OnlineADM(Ball(2), half_space, 0.0, 1.0).bound(two_dimensional(), 10)
     assert not bound
-    assert "η = 0" in bound.reason
+    assert "η is 0" in bound.reason
 
 
 def test_a_grid_of_weights_is_one_learner():

@@ -147,7 +147,7 @@ def test_unknown_tokens():
         Token(True, epoch=token.epoch),
     ):
         answers(learner, nonsense, UnknownTokenError, r"not a token|not the text of a token")
-    answers(learner, token._replace(x=token.x + 1), UnknownTokenError, "is another one")
+    answers(learner, token._replace(x=token.x + 1), UnknownTokenError, "different decision")
     answers(learner, token._replace(epoch=token.epoch ^ 1), UnknownTokenError, "another epoch")
     learner.tell(
         token._replace(x=np.array(token.x)), loss_parameters=TARGET
