@@ -33,6 +33,17 @@ def state_leaves(state: Any, prefix: str = "") -> dict[str, Array]:
     return leaves
 
 
+def state_values(state: Any) -> list[Array]:
+    """Return the arrays of `state_leaves` without their names."""
+    values: list[Array] = []
+    for value in state:
+        if isinstance(value, tuple):
+            values += state_values(value)
+        elif value is not None:
+            values.append(value)
+    return values
+
+
 def state_from_leaves(template: Any, leaves: Iterable[Array]) -> Any:
     """Return a state like `template` of these arrays, in the order of `state_leaves`."""
     remaining = iter(leaves)

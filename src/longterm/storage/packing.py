@@ -15,13 +15,14 @@ import math
 import struct
 import sys
 import zlib
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from longterm._base.arrays import Array
-from longterm._base.states import state_from_leaves, state_leaves
+from longterm._base.states import are_finite, state_from_leaves, state_leaves, state_values
 from longterm.errors import InputError
 
 DTYPES = frozenset(["<f8", "<f4", "<i8", "<i4", "<u8", "<u4", "|u1", "|i1", "|b1"])
@@ -29,6 +30,7 @@ LARGEST_COUNT = 2**53
 """Integers up to here are exact as floats."""
 _LENGTH = struct.Struct("<I")
 _CHECKSUM = struct.Struct("<I")
+_NATIVE = {dtype: np.dtype(np.dtype(dtype).type) for dtype in DTYPES}
 _IS_LITTLE_ENDIAN = sys.byteorder == "little"
 
 
@@ -67,36 +69,69 @@ def pack(metadata: Mapping[str, Any], arrays: Mapping[str, Array]) -> bytes:
 
 def unpack(data: bytes) -> tuple[dict[str, Any], dict[str, Array]]:
     """Return metadata and arrays from bytes. Raise a MalformedError if `pack` cannot have made them."""
+    return _unpack(data, _header)
+
+
+def _unpack(data: bytes, read_header: Callable[[bytes], _Header]) -> tuple[dict[str, Any], dict[str, Array]]:
     try:
         (length,) = _LENGTH.unpack_from(data)
-        start = _LENGTH.size
-        if start + length > len(data):
-            raise ValueError("it ends before its header does")
-        header = json.loads(data[start : start + length].decode(), parse_constant=_refuse_constant)
-        metadata, index = header["metadata"], [(str(n), str(t), s) for n, t, s in header["arrays"]]
-        if not isinstance(metadata, dict):
-            raise ValueError("there is no metadata")
-    except (struct.error, ValueError, TypeError, KeyError, RecursionError) as error:
+    except struct.error as error:
         raise MalformedError(f"the header cannot be read ({error})") from None
+    start = _LENGTH.size + length
+    if start > len(data):
+        raise MalformedError("the header cannot be read (it ends before its header does)")
+    metadata, index = read_header(bytes(data[_LENGTH.size : start]))
     arrays: dict[str, Array] = {}
-    start += length
-    for name, dtype, shape in index:
-        if dtype not in DTYPES or not _is_shape(shape) or name in arrays:
-            raise MalformedError(f"the entry of {name!r} contradicts itself")
-        # Count as if no axis were empty, so that no shape is larger than the data.
-        places = math.prod(max(n, 1) for n in shape or ())
-        stop = start + (places if 0 not in (shape or ()) else 0) * np.dtype(dtype).itemsize
+    for name, dtype, shape, places, size in index:
+        stop = start + size
         if stop > len(data) or places > len(data):
             raise MalformedError(f"the bytes of {name!r} are missing")
         if dtype == "|b1" and data[start:stop].translate(None, b"\0\1"):
             raise MalformedError(f"{name!r} holds what is neither true nor false")
         # A copy is aligned and writable, and does not keep the whole file in memory.
-        flat = np.frombuffer(data[start:stop], dtype=dtype).astype(np.dtype(dtype).newbyteorder("="))
+        flat = np.frombuffer(data[start:stop], dtype=dtype).astype(_NATIVE[dtype])
         arrays[name] = flat[0] if shape is None else flat.reshape(shape)
         start = stop
     if start != len(data):
         raise MalformedError(f"{len(data) - start} bytes are left over")
     return metadata, arrays
+
+
+class _Entry(NamedTuple):
+    """An array in the header: its places if no axis were empty, so that no shape is larger than the data, and bytes."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...] | None
+    places: int
+    size: int
+
+
+_Header = tuple[dict[str, Any], tuple[_Entry, ...]]
+
+
+def _header(header: bytes) -> _Header:
+    """Return the metadata and the entries of a header."""
+    try:
+        found = json.loads(header.decode(), parse_constant=_refuse_constant)
+        metadata, given = found["metadata"], [(str(n), str(t), s) for n, t, s in found["arrays"]]
+        if not isinstance(metadata, dict):
+            raise ValueError("there is no metadata")
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise MalformedError(f"the header cannot be read ({error})") from None
+    index: dict[str, _Entry] = {}
+    for name, dtype, shape in given:
+        if dtype not in DTYPES or not _is_shape(shape) or name in index:
+            raise MalformedError(f"the entry of {name!r} contradicts itself")
+        axes = () if shape is None else tuple(shape)
+        places = math.prod(max(n, 1) for n in axes)
+        size = 0 if 0 in axes else places * np.dtype(dtype).itemsize
+        index[name] = _Entry(name, dtype, None if shape is None else axes, places, size)
+    return metadata, tuple(index.values())
+
+
+_known_header = lru_cache(maxsize=64)(_header)
+"""The same for the states of live objects, which have few headers."""
 
 
 def _refuse_constant(word: str) -> float:
@@ -121,8 +156,11 @@ def restored_state(template: Any, arrays: Mapping[str, Array]) -> Any:
     if list(stored) != list(expected):
         raise ValueError(f"the state holds {list(stored)}, not {list(expected)}")
     for name, given in stored.items():
-        found, needed = ((np.shape(value), np.asarray(value).dtype) for value in (given, expected[name]))
-        if found != needed:
+        wanted = expected[name]
+        if not isinstance(wanted, (np.ndarray, np.generic)):
+            wanted = np.asarray(wanted)
+        if given.shape != wanted.shape or given.dtype != wanted.dtype:
+            found, needed = (given.shape, given.dtype), (wanted.shape, wanted.dtype)
             raise ValueError(f"{name} has shape and dtype {found}, not {needed}")
     return state_from_leaves(template, stored.values())
 
@@ -136,10 +174,11 @@ def require_sound(template: Any, state: Any) -> None:
     for name, value in state_leaves(state).items():
         array = np.asarray(value)
         if array.dtype.kind == "f":
-            good = np.isfinite(array) | (array == np.asarray(start[name]))
+            good = are_finite(array) or (np.isfinite(array) | (array == np.asarray(start[name]))).all()
         else:
-            good = (array >= int(name.rpartition(".")[2] == "round")) & (array <= LARGEST_COUNT)
-        if not good.all():
+            least = int(name.rpartition(".")[2] == "round")
+            good = array.size == 0 or (array.min() >= least and array.max() <= LARGEST_COUNT)
+        if not good:
             raise ValueError(f"{name} holds a number that no round leads to")
 
 
@@ -167,31 +206,25 @@ class StatePacker:
 
     def __init__(self, template: Any, metadata: Mapping[str, Any], others: Mapping[str, Array]) -> None:
         self._metadata, self._others = metadata, others
-        self._is_flat = not any(field is None or hasattr(field, "_asdict") for field in template)
         self.names = list(state_leaves(template))
         self._types: tuple[type, ...] = ()
         self._arrays: list[tuple[int, np.dtype[Any], tuple[int, ...]]] = []
         self._header = b""
         self._template = template
 
-    def leaves(self, state: Any) -> tuple[Array, ...]:
-        """Return the arrays of a state."""
-        leaves: tuple[Array, ...] = tuple(state) if self._is_flat else tuple(state_leaves(state).values())
-        return leaves
-
     def encode(self, state: Any, others: bytes) -> bytes:
         """Return a state and the bytes of the other arrays."""
-        leaves = self.leaves(state)
+        leaves = state_values(state)
         is_known = tuple(map(type, leaves)) == self._types
         for place, dtype, shape in self._arrays:
             is_known = is_known and leaves[place].dtype is dtype and leaves[place].shape == shape
         if not is_known:
-            leaves = tuple(leaf if isinstance(leaf, np.generic) else np.asarray(leaf) for leaf in leaves)
+            leaves = [leaf if isinstance(leaf, np.generic) else np.asarray(leaf) for leaf in leaves]
             self._learn_layout(state, leaves)
         data = b"".join([self._header, *map(raw_bytes, leaves), others])
         return data + _CHECKSUM.pack(zlib.crc32(data))
 
-    def _learn_layout(self, state: Any, leaves: tuple[Array, ...]) -> None:
+    def _learn_layout(self, state: Any, leaves: list[Array]) -> None:
         """Make the header for states like this one."""
         packed = pack(self._metadata, {**state_arrays(state), **self._others})
         size = sum(np.asarray(value).nbytes for value in (*leaves, *self._others.values()))
@@ -201,8 +234,11 @@ class StatePacker:
 
 
 def unpack_checked(data: bytes) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Return metadata and arrays of `StatePacker`. Raise a MalformedError if the checksum or the layout is wrong."""
+    """Return metadata and arrays of `StatePacker`. Raise a MalformedError if the checksum or the layout is wrong.
+
+    The metadata must not be changed.
+    """
     body = data[: -_CHECKSUM.size]
     if len(data) <= _CHECKSUM.size or _CHECKSUM.pack(zlib.crc32(body)) != data[-_CHECKSUM.size :]:
         raise MalformedError("its checksum is wrong")
-    return unpack(body)
+    return _unpack(body, _known_header)

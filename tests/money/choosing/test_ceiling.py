@@ -141,7 +141,7 @@ def test_the_price_is_the_largest_at_which_the_reward_is_reached():
 
 def test_a_plan_needs_announced_costs_and_predictions():
     rule = PrimalDual(ThompsonSampling(2, 1, window=8), PlannedPrice(), Ceiling(0.1, 1.0))
-    with pytest.raises(InputError, match="dual in round 1: computes its price from the announced costs of recent requests"):
+    with pytest.raises(InputError, match="dual in round 1: computes its price from the announced costs"):
         Chooser(rule).act([1.0])
     with pytest.raises(InputError, match="FixedMixture keeps no recent requests"):
         Chooser(PrimalDual(FixedMixture((0.5, 0.5)), PlannedPrice(), Ceiling(0.1, 1.0))).act([1.0], costs=[0, 1])

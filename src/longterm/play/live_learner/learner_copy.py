@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from longterm._base.arrays import Array
-from longterm._base.states import are_finite
+from longterm._base.states import are_finite, state_values
 from longterm.errors import ExpiredTokenError, NonFiniteError, TokenError, UnknownTokenError
 from longterm.learners.interface.feedback import Feedback
 from longterm.learners.interface.learner import Learner
@@ -112,8 +112,7 @@ class LearnerCopy(RoundsCopy[Progress, Array]):
         """Return the change that closes an open round with an update. Raise a NonFiniteError if it overflows."""
         before, _, counters = self.state
         state, loss = self._learner.update(before, feedback), feedback.loss
-        leaves = self._packer.leaves(state)
-        place = next((place for place, value in enumerate(leaves) if not are_finite(value)), None)
+        place = next((place for place, value in enumerate(state_values(state)) if not are_finite(value)), None)
         if place is not None:
             what = "would hold a number that is not finite after this update"
             remedy = "Check the feedback of this round. The state is unchanged"
