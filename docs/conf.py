@@ -92,6 +92,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "show_signature": False,
     "min_reported_time": 10_000,
+    "write_computation_times": False,
     "abort_on_example_error": True,
     "copyfile_regex": r".*\.rst",
 }

@@ -17,7 +17,9 @@ problem = Problem(Ball(5), Linear(5), L1Budget(5, budget=0.5))
 learners = {"penalised FTRL": PenalisedFTRL.for_problem(problem), "A-OGD": AOGD.for_problem(problem)}
 played = compare(problem, learners, RandomCosts(5), 1000, seeds=range(5))
 best = hindsight.best(played)
-print(played.summary(best))
+for name, trace in played.items():
+    regret, hard = trace.regret(best)[-1], trace.hard_violation[-1]
+    print(f"{name:<15} mean regret {regret.mean():5.1f}, mean hard violation {hard.mean():5.1f}")
 figure = played.plot(best)
 
 # %%

@@ -19,7 +19,9 @@ learners = {
 }
 played = compare(problem, learners, RandomCosts(2), 1000, seeds=range(3))
 best = hindsight.best(played)
-print(played.summary(best))
+for name, trace in played.items():
+    regret, hard = trace.regret(best)[-1], trace.hard_violation[-1]
+    print(f"{name:<15} mean regret {regret.mean():5.1f}, mean hard violation {hard.mean():5.1f}")
 figure = played.plot(best)
 
 # %%

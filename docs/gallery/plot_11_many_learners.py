@@ -16,7 +16,7 @@ from longterm.problems.streams import RandomPermutations
 problem = doubly_stochastic(4)
 grid = AOGD.for_problem(problem, beta=np.array([0.5, 2 / 3, 0.75]))
 trace = run(problem, grid, RandomPermutations(4), 500, seeds=range(10))
-print(trace)
+print("recorded rounds, values of β, seeds:", trace.hard_violation.shape)
 figure, axis = plt.subplots(figsize=(6, 3), layout="constrained")
 axis.plot(trace.rounds, trace.hard_violation.mean(axis=-1), label=["β = 0.5", "β = 2/3", "β = 0.75"])
 axis.set(xlabel="round t", ylabel="Σ [g]₊, mean of ten seeds")

@@ -18,7 +18,7 @@ learner = AOGD.for_problem(problem)
 path = Path(tempfile.mkdtemp()) / "today.trace"
 run(problem, learner, RandomPermutations(4), 500).save(path)
 trace = run(problem, learner, RandomPermutations(4), 1000, resume=Trace.load(path, learner))
-print(trace)
+print(f"{trace.rounds[-1]} rounds, loss {trace.cumulative_loss[-1]:.1f}")
 figure = trace.plot()
 
 # %%
