@@ -176,3 +176,26 @@ def test_every_call_says_that_no_server_answers():
             with pytest.raises(ServerError, match=r"^0: no answer from 127.0.0.1:9 .*Start longterm serve") as caught:
                 call()
             assert caught.value.remedy
+
+
+def test_a_message_of_a_queue_counts_once(url):
+    with Client(url) as client:
+        for number in (7, 8):
+            client.hold("money", "team", 1, f"message {number}")
+        place = {"partition": "orders-3", "number": 8}
+        client.settle_hold("money", "message 8", 1, position=place)
+        with pytest.raises(ServerError, match="applied already") as caught:
+            client.settle_hold("money", "message 7", 1, position=place | {"number": 7})
+        assert (caught.value.status, caught.value.code) == (409, "already applied")
+        client.release("money", "message 7")
+        for position in ({"partition": "", "number": 1}, {"partition": "p", "number": -1}, {"partition": "p"}, 3):
+            with pytest.raises(ServerError, match="position") as caught:
+                client.settle_hold("money", "message 8", 1, position=position)
+            assert caught.value.status == 400
+        bid, asked = client.bid("campaign", 1.0), client.ask("demand", prediction=1.0)
+        choice = client.act("images", context=[1.0, 0.0], costs=[0.0, 0.0])
+        client.settle("campaign", bid["token"], paid=0.0, position=place)
+        client.settle("images", choice["token"], reward=1.0, position=place)
+        client.tell("demand", asked["token"], outcome=1.0, position=place)
+        with pytest.raises(ServerError, match="applied already"):
+            client.tell("demand", asked["token"], outcome=1.0, position=place)

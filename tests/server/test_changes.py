@@ -1,6 +1,8 @@
 """Limits, periods and names change while a service runs, over a restart and in a rolling upgrade."""
 
+import json
 import logging
+from dataclasses import replace
 
 import pytest
 
@@ -22,7 +24,7 @@ def table(ledger="money", **team):
 
 @pytest.fixture
 def said(caplog):
-    caplog.set_level(logging.WARNING, "longterm.server")
+    caplog.set_level(logging.WARNING, "longterm")
     return lambda: [record.getMessage() for record in caplog.records]
 
 
@@ -140,10 +142,12 @@ def test_the_budget_of_a_pacer_changes_in_all_workers(tmp_path, said):
     again = open_service(pacer(budget=50.0, horizon=200), tmp_path)
     assert again.metrics("campaign")["limit"] == 45.0  # set after the file
     again.close()
-    with pytest.raises(DatabaseError, match=r"pacer.budget was 45.0, is 20.0"):  # in Python nothing changes silently
-        LivePacer.open(
-            tmp_path / "a.db", DualMirrorDescent(**{k: v for k, v in RULE.items() if k != "kind"}), name="campaign"
-        )
+    rule = DualMirrorDescent(**{k: v for k, v in RULE.items() if k != "kind"})
+    with LivePacer.open(tmp_path / "a.db", rule, name="campaign") as followed:  # its budget was changed since
+        assert followed.pacer.budget == 45.0
+    assert "budget was 45.0, is 20.0" in said()[-1]
+    with pytest.raises(DatabaseError, match=r"pacer.budget was 45.0, is 21.0"):  # a new value is no earlier one
+        LivePacer.open(tmp_path / "a.db", replace(rule, budget=21.0), name="campaign")
 
 
 def test_a_pacer_in_memory_changes_its_budget():
@@ -288,6 +292,23 @@ def test_an_operator_changes_limits_over_http(tmp_path):
             assert team.status()["campaign"]["limit"] == 30.0
             with pytest.raises(ServerError, match="cannot be changed"):
                 operator.set("campaign", limit=1)
+            operator.set("models", bank=50.0, note="ticket 3")
+            assert operator.set("models", bank="none")["limits"]["money.bank"] is None
+            lost = operator.act("images", context=[1.0, 0.0], costs=[0.5, 0.5])["token"]
+            with pytest.raises(ServerError, match="may not administer"):
+                team.force_release("images", token=lost)
+            operator.force_release("images", token=lost)
+            text = fetch(f"{url}/log?most=10000", headers={"Authorization": f"Bearer {TEAM}"})[1]
+            entries = [(one["object"], one["what"], one["old"], one["new"], one["who"]) for one in json.loads(text)]
+            for entry in (
+                ("models", "bank", None, 50.0, "operator"),
+                ("models", "bank", 50.0, None, "operator"),
+                ("campaign", "reset", 0.25, 0.125, "operator"),
+                ("campaign", "corrected", 0.5, 0.25, "operator"),
+                ("images", "limit", 3.0, 2.0, "operator"),
+                ("images", "released", 0.5, 0.5, "operator"),
+            ):
+                assert entry in entries
         status, text = fetch(f"{url}/log", headers={"Authorization": f"Bearer {TEAM}"})
         assert status == 200
         assert '"who":"operator"' in text

@@ -15,7 +15,16 @@ from chooser_plan import rule
 from live_plan import LIMITS, PROBLEM, image, learner, step, undisturbed
 from longterm import Ledger, LiveLearner
 from longterm.errors import AlreadyToldError, DatabaseError, InputError
-from longterm.money import Budget, Chooser, EntropicDual, PrimalDual, SharedAccount, ThompsonSampling
+from longterm.money import (
+    Budget,
+    Chooser,
+    DualMirrorDescent,
+    EntropicDual,
+    LivePacer,
+    PrimalDual,
+    SharedAccount,
+    ThompsonSampling,
+)
 from longterm.money.ledger.accounts import Balance
 
 pytest.importorskip("psycopg")
@@ -165,3 +174,21 @@ def test_processes_that_start_together_make_the_tables_once(server):
         url = f"{server}{'&' if '?' in server else '?'}options=-csearch_path%3D{schema}"
         with ThreadPoolExecutor(4) as pool:
             assert sorted(pool.map(begin, [url] * 4)) == [1, 2, 3, 4]
+
+
+@pytest.mark.slow
+def test_the_record_of_two_replicas_has_each_change_once(server, name):
+    rule = DualMirrorDescent(budget=100.0, horizon=10, step=0.1, start=0.5)
+    with LivePacer.open(server, rule, name=name) as one, LivePacer.open(server, rule, name=name) as other:
+
+        def change(number):
+            pacer = (one, other)[number % 2]
+            pacer.reset(float(number), who="ann")
+            pacer.change(budget=200.0 + number)
+
+        with ThreadPoolExecutor(4) as threads:
+            list(threads.map(change, range(20)))
+        found = one.record()
+        assert sorted(entry.new for entry in found if entry.what == "reset") == [float(n) for n in range(20)]
+        assert sorted(entry.new for entry in found if entry.what == "budget") == [200.0 + n for n in range(20)]
+        assert other.record() == found

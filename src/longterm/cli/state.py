@@ -20,15 +20,18 @@ from longterm.catalogue.words import parse_words
 from longterm.cli.output import terminal_width
 from longterm.errors import InputError
 from longterm.money import Chooser, Ledger, LivePacer
-from longterm.money.ledger.accounts import LedgerEntry, OpenHold
+from longterm.money.ledger.accounts import OpenHold
 from longterm.money.limit_changes import change_limits, limits_of
 from longterm.storage import backup, restore
-from longterm.storage.contents import StoredObject, describe, read_definition, rename
+from longterm.storage.contents import StoredObject, describe, read_definition, read_record, rename
+from longterm.storage.record import RecordEntry
 from longterm.storage.specification import rebuilt
 
 MOST_HOLDS = 50
 """Open holds that `show` lists, the oldest first."""
 MOST_ENTRIES = 1_000_000
+NONE = "none"
+"""The value of a limit that is removed."""
 _SIZES = ((86_400, "days"), (3_600, "h"), (60, "min"), (1, "s"))
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 
@@ -48,12 +51,12 @@ class StateCommand:
       release DB campaign TOKEN         give up an open round of a pacer, a chooser or a router
       correct DB campaign TOKEN ACTUAL  replace the cost of a closed round
       rename DB OLD NEW                 give an object another name; stop its services first
-      log DB --since 24h                who spent what, when and how much, as CSV or JSON lines
+      log DB --since 24h                who spent or changed what, when and how much, as CSV or JSON lines
       backup DB FILE                    write a copy of a SQLite database while services use it
       restore FILE DB                   replace a database by such a copy; stop its services first
 
-    You may leave out LEDGER if the database has only one. The log records every change of a ledger, with --note and
-    your user name.
+    You may leave out LEDGER if the database has only one. The value none removes a bank or a reserve. The log records
+    every hold of a ledger, and every change that is made here or over HTTP, with --note and your user name.
 
     for example:
       longterm state show service.db
@@ -114,7 +117,10 @@ class StateCommand:
 
     def _set(self) -> None:
         target, *pairs = self._words("money/search limit=50", 2)
-        given = parse_words(" ".join(["set", *pairs]), "words")[1]
+        given = {
+            key: None if value == NONE else value
+            for key, value in parse_words(" ".join(["set", *pairs]), "words")[1].items()
+        }
         name, slash, part = target.partition("/")
         if read_definition(self.database, name)[0] == "ledger":
             with self._account(target) as (ledger, account, done):
@@ -123,7 +129,8 @@ class StateCommand:
             return
         with self._limited(name) as found:
             before = limits_of(found)
-            change_limits(found, {f"{part}.{key}" if slash else key: value for key, value in given.items()})
+            changes = {f"{part}.{key}" if slash else key: value for key, value in given.items()}
+            change_limits(found, changes, **self._done)
             after = limits_of(found)
         _say(
             f"{name}: " + ", ".join(f"{key} {before[key]} → {after[key]}" for key in after if after[key] != before[key])
@@ -159,7 +166,7 @@ class StateCommand:
                     raise InputError(
                         "words", "a chooser's money cannot be reset, since its prices depend on what was spent", remedy
                     )
-                found.reset(_number("SPENT", rest[0]) if rest else 0.0)
+                found.reset(_number("SPENT", rest[0]) if rest else 0.0, **self._done)
                 _say(f"{target}: {found}")
             return
         with self._account(target) as (ledger, account, done):
@@ -170,7 +177,7 @@ class StateCommand:
         *named, key = self._words("[LEDGER] KEY", 1, 2)
         if self._has_rounds(*named):
             with self._round(named[0], key) as found:
-                found.skip(key)
+                found.skip(key, **self._done)
             _say(f"{key}: given up")
             return
         with self._opened(*named) as ledger:
@@ -181,11 +188,11 @@ class StateCommand:
         *named, key, actual = self._words("[LEDGER] KEY ACTUAL", 2, 3)
         if self._has_rounds(*named):
             with self._round(named[0], key) as found:
-                found.correct(key, _number("ACTUAL", actual), force=self.force)
+                found.correct(key, _number("ACTUAL", actual), force=self.force, **self._done)
             _say(f"{key}: {actual}")
             return
         with self._opened(*named) as ledger:
-            done = ledger.correct(key, _whole("ACTUAL", actual), force=self.force, who=_user(), note=self.note)
+            done = ledger.correct(key, _whole("ACTUAL", actual), force=self.force, **self._done)
             _say(str(done))
 
     def _has_rounds(self, name: str = "") -> bool:
@@ -208,7 +215,7 @@ class StateCommand:
 
     def _rename(self) -> None:
         old, new = self._words("OLD NEW", 2, 2)
-        rename(self.database, old, new)
+        rename(self.database, old, new, **self._done)
         _say(f"{old} is now {new}: give it this name in the service's file")
 
     def _backup(self) -> None:
@@ -231,13 +238,22 @@ class StateCommand:
             if one.kind == "ledger":
                 with self._opened(one.name) as ledger:
                     rows += [(one.name, ledger.unit, entry) for entry in ledger.record(since=since, most=MOST_ENTRIES)]
-        _print_log(sorted(rows, key=lambda row: row[-1].time), self.format)
+            else:
+                rows += [(one.name, "", entry) for entry in read_record(self.database, one.name, since, MOST_ENTRIES)]
+        rows.reverse()  # each object's entries are oldest first now, also those of one moment
+        rows.sort(key=lambda row: row[-1].time)
+        _print_log(rows, self.format)
 
     def _words(self, usage: str, least: int, most: int | None = None) -> tuple[str, ...]:
         if len(self.words) < least or (most is not None and len(self.words) > most):
             what = f"are {list(self.words)}"
             raise InputError("words", what, f"Write longterm state {self.action} DB {usage}".rstrip())
         return self.words
+
+    @property
+    def _done(self) -> dict[str, str]:
+        """Who makes a change, and why, for the record."""
+        return {"who": _user(), "note": self.note}
 
     @contextmanager
     def _opened(self, name: str = "") -> Iterator[Ledger]:
@@ -257,7 +273,7 @@ class StateCommand:
         if not slash:
             raise InputError("words", f"{target!r} is not an account", "Write LEDGER/ACCOUNT, such as money/search")
         with self._opened(name) as ledger:
-            yield ledger, account, {"who": _user(), "note": self.note}
+            yield ledger, account, self._done
 
 
 def moment(text: str) -> float:
@@ -312,16 +328,16 @@ def _age(seconds: float | None) -> str:
     return f"{size:.0f} {unit}"
 
 
-def _print_log(rows: Sequence[tuple[str, str, LedgerEntry]], style: str) -> None:
+def _print_log(rows: Sequence[tuple[str, str, RecordEntry]], style: str) -> None:
     lines = [
-        {"time": datetime.fromtimestamp(entry.time, UTC).isoformat(timespec="milliseconds"), "ledger": ledger}
+        {"time": datetime.fromtimestamp(entry.time, UTC).isoformat(timespec="milliseconds"), "object": name}
         | {"unit": unit, **{key: value for key, value in entry._asdict().items() if key != "time"}}
-        for ledger, unit, entry in rows
+        for name, unit, entry in rows
     ]
     if style == "json":
         sys.stdout.writelines(json.dumps(line) + "\n" for line in lines)
         return
-    writer = csv.DictWriter(sys.stdout, ["time", "ledger", "unit", *LedgerEntry._fields[1:]], lineterminator="\n")
+    writer = csv.DictWriter(sys.stdout, ["time", "object", "unit", *RecordEntry._fields[1:]], lineterminator="\n")
     writer.writeheader()
     writer.writerows(lines)
 

@@ -12,7 +12,6 @@ from typing import Any
 from longterm._base.messages import did_you_mean
 from longterm.errors import InputError
 from longterm.money.choosing.chooser import Chooser
-from longterm.money.choosing.primal_dual import LIMITS
 from longterm.money.pacing.live_pacer import CHANGEABLE, LivePacer
 
 Limited = Chooser | LivePacer
@@ -36,16 +35,13 @@ def limits_of(found: Limited) -> dict[str, Any]:
     if isinstance(found, LivePacer):
         rule = {name: getattr(found.pacer, name) for name in CHANGEABLE}
         return rule | {"period": found.period or "", "timezone": found.timezone}
-    budgets, dual = found.rule.budget_set.budgets, found.rule.dual
-    limits = {f"{b.name}.{name}": getattr(b, name) for b in budgets for name in LIMITS if hasattr(b, name)}
-    others = {"horizon": found.rule.horizon, "least_reward": getattr(dual, "least_reward", None)}
-    if others["least_reward"] is not None:  # the ceiling is out of reach
-        return {"least_reward": others["least_reward"]}
-    return limits | {name: value for name, value in others.items() if value is not None}
+    return found.rule.limits
 
 
-def change_limits(found: Limited, changes: Mapping[str, Any]) -> None:
+def change_limits(found: Limited, changes: Mapping[str, Any], *, who: str = "", note: str = "") -> None:
     """Change limits in one transaction. The name of the budget may be left out if there is one only.
+
+    `who` and `note` are for the record.
 
     Raises
     ------
@@ -55,7 +51,7 @@ def change_limits(found: Limited, changes: Mapping[str, Any]) -> None:
     known = limits_of(found)
     if isinstance(found, LivePacer):
         _require_known(changes, known)
-        found.change(**changes)
+        found.change(**changes, who=who, note=note)
         return
     names = [budget.name for budget in found.rule.budget_set.budgets]
     only = f"{names[0]}." if len(names) == 1 else ""
@@ -66,7 +62,7 @@ def change_limits(found: Limited, changes: Mapping[str, Any]) -> None:
         budget, dot, field = name.rpartition(".")
         if dot:
             budgets.setdefault(budget, {})[field] = value
-    found.change(budgets, **{name: value for name, value in whole.items() if "." not in name})
+    found.change(budgets, **{name: value for name, value in whole.items() if "." not in name}, who=who, note=note)
 
 
 def _require_known(changes: Mapping[str, Any], known: Mapping[str, Any]) -> None:

@@ -21,6 +21,7 @@ from longterm.money import Ledger, LivePacer
 from longterm.money.limit_changes import change_limits, limits_of
 from longterm.play import LiveLearner
 from longterm.server import requests as bodies
+from longterm.server.requests import NONE
 from longterm.server.service import ServedChooser, ServedRouter
 
 LOG = logging.getLogger("longterm.server")
@@ -116,12 +117,16 @@ def settle(found: ServedChooser | ServedRouter | LivePacer, body: bodies.Settle,
     if isinstance(found, LivePacer):
         if body.paid is None:
             raise InputError("paid", "is missing", "Give the payment: 0 if the auction was lost")
-        found.settle(body.token, body.paid, price=body.price, won=body.won)
+        found.settle(body.token, body.paid, price=body.price, won=body.won, position=_position(body))
     else:
         follows = body.cost_follows or (isinstance(found, ServedRouter) and body.cost is None)
         costs: dict[str, Any] = {"rewards": body.rewards, "costs": body.costs, "cost_follows": follows}
-        found.chooser.settle(body.token, body.reward, body.cost, **costs)
+        found.chooser.settle(body.token, body.reward, body.cost, **costs, position=_position(body))
     return bodies.Done()
+
+
+def _position(body: bodies.Settle | bodies.Tell | bodies.SettleHold) -> tuple[str, int] | None:
+    return None if body.position is None else (body.position.partition, body.position.number)
 
 
 def skip(found: Any, body: bodies.Round, who: str) -> bodies.Done:
@@ -148,11 +153,11 @@ def ask(found: LiveLearner | LiveIntervals, body: bodies.Ask, who: str) -> bodie
 def tell(found: LiveLearner | LiveIntervals, body: bodies.Tell, who: str) -> bodies.Done:
     """Give the feedback of a learner's round, or the outcome of an interval."""
     if isinstance(found, LiveLearner):
-        found.tell(body.token, **_feedback(body))
+        found.tell(body.token, **_feedback(body), position=_position(body))
     elif body.outcome is None:
         raise InputError("outcome", "is missing", "Give the observed value, or skip the round")
     else:
-        found.tell(body.token, body.outcome)
+        found.tell(body.token, body.outcome, position=_position(body))
     return bodies.Done()
 
 
@@ -187,7 +192,7 @@ def hold(found: Ledger, body: bodies.HoldRequest, who: str) -> bodies.Held:
 
 def settle_hold(found: Ledger, body: bodies.SettleHold, who: str) -> bodies.Done:
     """Replace a hold by the actual cost."""
-    found.settle(body.key, body.actual, who=who)
+    found.settle(body.key, body.actual, who=who, position=_position(body))
     return bodies.Done()
 
 
@@ -205,6 +210,7 @@ def change(
 ) -> bodies.SettingsReply | bodies.LimitsReply:
     """Change the settings of an account, the budget of a pacer, or the limits of a chooser or a router."""
     given = body.model_dump(exclude={"name", "account", "note"}, exclude_none=True)
+    given = {name: None if one == NONE else one for name, one in given.items()}
     if isinstance(found, Ledger):
         if body.account is None:
             raise InputError("account", "is missing", "Name the account of the ledger")
@@ -214,7 +220,8 @@ def change(
     if "least_quality" in given:
         given["least_reward"] = given.pop("least_quality")
     before = limits_of(limited)
-    change_limits(limited, {f"{body.account}.{name}" if body.account else name: one for name, one in given.items()})
+    changes = {f"{body.account}.{name}" if body.account else name: one for name, one in given.items()}
+    change_limits(limited, changes, who=who, note=body.note)
     after = limits_of(limited)
     changed = {name: (before[name], after[name]) for name in after if after[name] != before[name]}
     LOG.warning("%s: %s were changed (old, new) by %s. %s", body.name, changed, who, body.note)
@@ -230,7 +237,7 @@ def reset(found: Ledger | LivePacer, body: bodies.Reset, who: str) -> bodies.Set
     """Set the money that counts as spent in an account, or a pacer, in its present period."""
     if isinstance(found, LivePacer):
         before = found.spent
-        found.reset(body.spent)
+        found.reset(body.spent, who=who, note=body.note)
         LOG.warning("%s: spent %g was reset to %g by %s. %s", body.name, before, body.spent, who, body.note)
         return bodies.LimitsReply(limits=limits_of(found), spent=found.spent)
     if body.account is None or not isinstance(body.spent, int):
@@ -248,7 +255,7 @@ def correct(
         if body.token is None:
             raise InputError("token", "is missing", "Give the token of the choice or the bid")
         rounds: Any = getattr(found, "chooser", found)
-        rounds.correct(body.token, float(body.actual), **given)
+        rounds.correct(body.token, float(body.actual), who=who, note=body.note, **given)
         return bodies.Corrected(new=body.actual)
     if body.key is None or not isinstance(body.actual, int):
         raise InputError("key", "is missing, or the amount is not whole", "Give the key of the hold and whole units")
@@ -256,9 +263,19 @@ def correct(
     return bodies.Corrected(account=done.account, old=done.old, new=done.new, moved=list(done.moved))
 
 
-def force_release(found: Ledger, body: bodies.ForceRelease, who: str) -> bodies.Done:
-    """Give back a hold, or a lease whose holder died, also before its end."""
-    found.release(body.key, force=True, who=who)
+def force_release(
+    found: Ledger | LivePacer | ServedChooser | ServedRouter, body: bodies.ForceRelease, who: str
+) -> bodies.Done:
+    """Give up an open round, a hold, or a lease whose holder died, also before its end. The record has who did it."""
+    if isinstance(found, Ledger):
+        if body.key is None:
+            raise InputError("key", "is missing", "Give the key of the hold or the lease")
+        found.release(body.key, force=True, who=who)
+        return bodies.Done()
+    if body.token is None:
+        raise InputError("token", "is missing", "Give the token of the choice or the bid")
+    rounds: Any = getattr(found, "chooser", found)
+    rounds.skip(body.token, who=who, note=body.note)
     return bodies.Done()
 
 
@@ -273,6 +290,7 @@ def _held_account(found: Ledger, body: bodies.SettleHold | bodies.Release) -> st
 _CHOOSERS = (ServedChooser, ServedRouter)
 _SETTINGS: Any = bodies.SettingsReply | bodies.LimitsReply
 _LEARNERS = (LiveLearner, LiveIntervals)
+_MONEY = (Ledger, LivePacer, *_CHOOSERS)
 CALLS = (
     Call("act", bodies.Act, bodies.Acted, _CHOOSERS, act),
     Call("settle", bodies.Settle, bodies.Done, (*_CHOOSERS, LivePacer), settle),
@@ -283,9 +301,9 @@ CALLS = (
     Call("hold", bodies.HoldRequest, bodies.Held, (Ledger,), hold, _named_account),
     Call("settle-hold", bodies.SettleHold, bodies.Done, (Ledger,), settle_hold, _held_account),
     Call("release", bodies.Release, bodies.Done, (Ledger,), release, _held_account),
-    Call("set", bodies.ChangeRequest, _SETTINGS, (Ledger, LivePacer, *_CHOOSERS), change, is_admin=True),
+    Call("set", bodies.ChangeRequest, _SETTINGS, _MONEY, change, is_admin=True),
     Call("reset", bodies.Reset, _SETTINGS, (Ledger, LivePacer), reset, is_admin=True),
-    Call("correct", bodies.Correct, bodies.Corrected, (Ledger, LivePacer, *_CHOOSERS), correct, is_admin=True),
-    Call("force-release", bodies.ForceRelease, bodies.Done, (Ledger,), force_release, is_admin=True),
+    Call("correct", bodies.Correct, bodies.Corrected, _MONEY, correct, is_admin=True),
+    Call("force-release", bodies.ForceRelease, bodies.Done, _MONEY, force_release, is_admin=True),
 )
 """All POST paths."""

@@ -123,7 +123,7 @@ def apply_limits(found: Limited, place: str, wanted: dict[str, Any], applied: di
         present = limits_of(found)
         changed = differing(place, wanted, applied.get(place), present)
         if changed:
-            change_limits(found, changed)
+            change_limits(found, changed, who=WHO)
             log_changes(place, changed, present)
     except InputError as error:
         found.close()

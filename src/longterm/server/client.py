@@ -18,7 +18,7 @@ RETRIED = frozenset({408, 502, 503, 504})
 """Answers after which a call is made again."""
 LONGEST_PAUSE = 2.0
 """Seconds between two attempts."""
-ALREADY = ("already settled", "skipped")
+ALREADY = ("already settled", "already applied", "skipped")
 """Codes of 409 that show, after an attempt without an answer, that the attempt had succeeded."""
 
 
@@ -97,7 +97,10 @@ class Client:
         return self._call("act", name=name, key=key or _key(), **request)
 
     def settle(self, name: str, token: str, **outcome: Any) -> dict[str, Any]:
-        """Report `reward` and `cost` of a choice, or `paid`, `price` and `won` of a bid."""
+        """Report `reward` and `cost` of a choice, or `paid`, `price` and `won` of a bid.
+
+        `position={"partition": …, "number": …}` is that of a message in a queue, which then counts once.
+        """
         return self._call("settle", name=name, token=token, **outcome)
 
     def skip(self, name: str, token: str) -> dict[str, Any]:
@@ -126,9 +129,9 @@ class Client:
         """Hold an amount under a key; perhaps with a `group` and `seconds`. Raise with status 402 if it is too much."""
         return self._call("hold", name=name, account=account, amount=amount, key=key, **options)
 
-    def settle_hold(self, name: str, key: str, actual: int) -> dict[str, Any]:
-        """Replace a hold by the actual cost."""
-        return self._call("settle-hold", name=name, key=key, actual=actual)
+    def settle_hold(self, name: str, key: str, actual: int, **options: Any) -> dict[str, Any]:
+        """Replace a hold by the actual cost; perhaps with the `position` of a message in a queue."""
+        return self._call("settle-hold", name=name, key=key, actual=actual, **options)
 
     def release(self, name: str, key: str) -> dict[str, Any]:
         """Give back a hold."""
@@ -141,7 +144,7 @@ class Client:
 
         `limit`, `reserve`, `period`, `timezone`, `rate` of an account; `budget`, `horizon`, `period`, `timezone` of a
         pacer; `limit`, `horizon`, `per_request`, `credit`, `bank` of a chooser, whose budget `account` names if there
-        are several; `per_request`, `credit`, `bank` or `least_quality` of a router.
+        are several; `per_request`, `credit`, `bank` or `least_quality` of a router. "none" removes a bank or a reserve.
         """
         return self._call("set", name=name, account=account, note=note, **changes)
 
@@ -159,9 +162,9 @@ class Client:
         """Replace the cost of a choice or the payment of a bid; perhaps with `correction` and `force`."""
         return self._call("correct", name=name, token=token, actual=actual, **({"correction": _key()} | options))
 
-    def force_release(self, name: str, key: str) -> dict[str, Any]:
-        """Give back a hold, or a lease whose holder died."""
-        return self._call("force-release", name=name, key=key)
+    def force_release(self, name: str, key: str | None = None, *, token: str | None = None) -> dict[str, Any]:
+        """Give back a hold, or a lease whose holder died; or give up the choice or the bid with this token."""
+        return self._call("force-release", name=name, key=key, token=token)
 
     # --- figures ----------------------------------------------------------------------------------------------
 

@@ -7,6 +7,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 MOST_NUMBERS = 100_000
+NONE = "none"
+"""The value of a limit that is removed; null leaves it as it is."""
 Name = Annotated[str, Field(min_length=1, max_length=60, description="The object, as in the service's file.")]
 Key = Annotated[str | None, Field(max_length=200, description="An idempotency key: a retry returns the first answer.")]
 Text = Annotated[str, Field(min_length=1, max_length=200)]
@@ -21,6 +23,13 @@ class Body(BaseModel):
     """A body: unknown keys, NaN and infinity are refused."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class MessagePosition(Body):
+    """The place of a message in a queue. A message counts once, however often the queue delivers it."""
+
+    partition: Annotated[str, Field(min_length=1, max_length=200)]
+    number: int = Field(description="It grows along the partition.")
 
 
 class Named(Body):
@@ -63,6 +72,7 @@ class Settle(Named):
     paid: float | None = None
     price: float | None = None
     won: bool | None = None
+    position: MessagePosition | None = None
 
 
 class Round(Named):
@@ -99,6 +109,7 @@ class Tell(Named):
     loss: float | None = None
     loss_parameters: Annotated[list[float | Table], Field(max_length=100)] | None = None
     constraint_parameters: Annotated[list[float | Table], Field(max_length=100)] = []
+    position: MessagePosition | None = None
 
 
 class Bid(Named):
@@ -136,6 +147,7 @@ class SettleHold(Named):
 
     key: Text
     actual: int
+    position: MessagePosition | None = None
 
 
 class Release(Named):
@@ -149,7 +161,7 @@ class ChangeRequest(Named):
 
     account: Text | None = Field(default=None, description="Of a ledger; or a budget, of a chooser with several.")
     limit: int | float | None = Field(default=None, description="Of an account, in whole units; or of a budget.")
-    reserve: int | None = None
+    reserve: int | Literal["none"] | None = None
     period: Literal["day", "week", "month", ""] | None = Field(default=None, description='"" is none.')
     timezone: Text | None = None
     rate: int | None = None
@@ -157,7 +169,7 @@ class ChangeRequest(Named):
     horizon: int | None = None
     per_request: float | None = Field(default=None, description="The ceiling of a router or a chooser.")
     credit: float | None = None
-    bank: float | None = None
+    bank: float | Literal["none"] | None = None
     least_quality: float | None = Field(default=None, description="Of a router without a ceiling.")
     note: Note = ""
 
@@ -182,9 +194,11 @@ class Correct(Named):
 
 
 class ForceRelease(Named):
-    """A lease whose holder died, or a hold to give back."""
+    """A hold or a lease (`key`), or an open choice or bid (`token`), that is given up."""
 
-    key: Text
+    key: Text | None = None
+    token: RoundToken | None = None
+    note: Note = ""
 
 
 class SettingsReply(BaseModel):

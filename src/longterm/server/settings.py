@@ -230,8 +230,7 @@ class RouterTable(RoundsTable):
         """Return what may be changed while the router is used."""
         if self.least_quality is not None:
             return {"least_reward": self.least_quality}
-        bank = {} if self.bank is None else {"money.bank": self.bank}
-        return {"money.per_request": self.per_request, "money.credit": self.credit, **bank}
+        return {"money.per_request": self.per_request, "money.credit": self.credit, "money.bank": self.bank}
 
 
 class PacerTable(Table):

@@ -115,7 +115,7 @@ class Views:
 
         @app.get("/log")
         async def log(request: Request, since: float = 0.0, most: int = 1000) -> list[dict[str, Any]]:
-            """Return who changed the money of accounts, when and by how much, the newest first."""
+            """Return who spent or changed what, when and by how much, the newest first."""
             _require_read(request)
             return await self._entries(since, most)
 
@@ -166,9 +166,10 @@ class Views:
 
     async def _entries(self, since: float, most: int) -> list[dict[str, Any]]:
         found = []
-        for name, one in self._ledgers.items():
-            entries = await self._lanes[name].run(partial(one.record, since=since, most=min(most, MOST_ENTRIES)))
-            found += [{"ledger": name, "unit": one.unit, **entry._asdict()} for entry in entries]
+        for name, one in self._service.objects.items():
+            read = partial(getattr(one, "chooser", one).record, since=since, most=min(most, MOST_ENTRIES))
+            unit = self._service.units[name]
+            found += [{"object": name, "unit": unit, **entry._asdict()} for entry in await self._lanes[name].run(read)]
         return sorted(found, key=lambda entry: -entry["time"])[:most]
 
     def _facts(self) -> dict[str, Any]:
@@ -196,11 +197,10 @@ class Views:
         with suppress(LongtermError):
             for one in await self._entries(0.0, 20 * EVENTS):
                 if one["what"] not in ("settled", "released", "expired"):
-                    detail = f"{one['old']} → {one['new']} {one['unit']} {one['key']} {one['note']}".strip()
-                    place = {"object": one["ledger"], "account": one["account"]}
-                    found.append(
-                        {"time": one["time"], "what": one["what"], "detail": detail, "who": one["who"], **place}
-                    )
+                    was, now = ("none" if one[key] is None else one[key] for key in ("old", "new"))
+                    detail = f"{was} → {now} {one['key']} {one['note']}".strip()
+                    found.append({key: one[key] for key in ("time", "what", "object", "account", "who")})
+                    found[-1]["detail"] = detail
         return sorted(found, key=lambda event: -event["time"])[:EVENTS]
 
 

@@ -14,6 +14,7 @@ from longterm.errors import DatabaseError, InputError
 from longterm.storage import schema as sql
 from longterm.storage.database import Database
 from longterm.storage.packing import MalformedError, unpack_checked
+from longterm.storage.record import RecordEntry, entry, insertions, read_entries
 from longterm.storage.replica import LONGEST_NAME
 from longterm.storage.tokens import EPOCH_BITS
 
@@ -117,7 +118,16 @@ def read_definition(url: str | PathLike[str], name: str) -> tuple[str, dict[str,
         database.close()
 
 
-def rename(url: str | PathLike[str], old: str, new: str) -> None:
+def read_record(url: str | PathLike[str], name: str, since: float, most: int) -> list[RecordEntry]:
+    """Return what people have changed of an object since a time, the newest first; of a ledger without its holds."""
+    database = Database(url, "relaxed", create=False)
+    try:
+        return read_entries(database, name, since, most)
+    finally:
+        database.close()
+
+
+def rename(url: str | PathLike[str], old: str, new: str, *, who: str = "", note: str = "") -> None:
     """Give an object another name. Stop the services that use it first: they know the old name.
 
     Parameters
@@ -126,6 +136,8 @@ def rename(url: str | PathLike[str], old: str, new: str) -> None:
         A file of SQLite, or a URL ``postgresql://…``.
     old, new : str
         Its name and the new one, which must be free.
+    who, note : str
+        Who gives it and why, for its record.
 
     Raises
     ------
@@ -150,6 +162,7 @@ def rename(url: str | PathLike[str], old: str, new: str) -> None:
             start, dash = len(old) + 2, len(old) + 2 + EPOCH_BITS // 4
             given = f"{new} ", start, start - 1, f"{old} ", start, dash, dash, dash + 1
             database.write_locked([(statement, given) for statement in sql.RENAME_HOLDS])
+            database.write_locked(insertions(new, database.seconds(), [entry("renamed", old, new, who=who, note=note)]))
     finally:
         database.close()
 

@@ -28,6 +28,7 @@ from longterm.storage.definition import Definition
 from longterm.storage.engine import ConflictError, Durability
 from longterm.storage.one_thread import OneThread
 from longterm.storage.positions import LastPositions, Position, Positioned
+from longterm.storage.record import RecordEntry, insertions, read_entries
 from longterm.storage.schema import Statement
 from longterm.storage.tokens import EPOCH_BITS
 
@@ -71,7 +72,25 @@ class Copy(Protocol):
         """Become what the database holds. Raise a ValueError, LookupError, TypeError or ArithmeticError if forged."""
 
 
-class _Redefinition(NamedTuple):
+class Redefinition(NamedTuple):
+    """Other arguments of an object.
+
+    Parameters
+    ----------
+    arguments : dict
+        Of the constructor. They differ in `Definition.changeable` only.
+    change : Change, optional
+        The change of the state that follows.
+    entries : sequence of RecordEntry
+        What is added to the record.
+    """
+
+    arguments: dict[str, Any]
+    change: Change | None
+    entries: Sequence[RecordEntry]
+
+
+class _Redefined(NamedTuple):
     """A change of arguments, and of the state, of an object without a database. It is never written."""
 
     redefine: Callable[[dict[str, Any]], None]
@@ -211,14 +230,13 @@ class Replica(Generic[C]):
         """Return the last position of a partition that was applied; -1 before the first."""
         return self.positions.last(self.database, self.name, partition)
 
-    def redefine(self, plan: Callable[[], tuple[dict[str, Any], Change | None]]) -> None:
+    def redefine(self, plan: Callable[[], Redefinition]) -> None:
         """Change arguments of the object, here and in all processes that use it.
 
         Parameters
         ----------
         plan : callable
-            Returns the arguments of the constructor, which differ in `changeable` only, and the change of the state
-            that follows, if there is one. It raises an InputError if the present state forbids them.
+            Returns the other arguments. It raises an InputError if the present state forbids them.
         """
         with self.guard.wait():
             self.guard.owner = threading.get_ident()
@@ -227,24 +245,26 @@ class Replica(Generic[C]):
                 if self._is_due():
                     self._make(self._expiry)
                 if self.database is None:
-                    self._unfinished = _Redefinition(self.definition.change, *plan())
+                    new = plan()
+                    self._unfinished = _Redefined(self.definition.change, new.arguments, new.change)
                     self._repair()
                 else:
                     self._redefine_stored(self.database, plan)
             finally:
                 self.guard.owner, self._time = 0, None
 
-    def _redefine_stored(self, database: Database, plan: Callable[[], tuple[dict[str, Any], Change | None]]) -> None:
+    def _redefine_stored(self, database: Database, plan: Callable[[], Redefinition]) -> None:
         self._is_stale = True
         for _ in range(ATTEMPTS):
             try:
                 with database.locked(self.name):
                     self._read_object(database)
-                    arguments, change = plan()
-                    self.definition.change(arguments)
-                    if change is not None:
-                        self._write_locked(database, change)
-                    database.write_locked([(sql.REDEFINE_OBJECT, (self.definition.encode(), self.now(), self.name))])
+                    new, now = plan(), self.now()
+                    self.definition.change(new.arguments)
+                    if new.change is not None:
+                        self._write_locked(database, new.change)
+                    database.write_locked([(sql.REDEFINE_OBJECT, (self.definition.encode(), now, self.name))])
+                    database.write_locked(insertions(self.name, now, new.entries))
                     return
             except ConflictError:
                 continue
@@ -375,6 +395,12 @@ class Replica(Generic[C]):
             raise DatabaseError(database.path, "corrupted", what, RESTORE) from None
         if not is_same:
             raise self.definition.refusal(database.path, self.name, definition)
+
+    def record(self, since: float, most: int) -> list[RecordEntry]:
+        """Return what people have changed, the newest first."""
+        if self.database is None:
+            raise InputError("record", "this object has no database", "Make it with open()")
+        return read_entries(self.database, self.name, since, most)
 
     # --- forks -----------------------------------------------------------------------------------------------
 

@@ -39,9 +39,9 @@ TABLES = (
     "amount BIGINT NOT NULL, largest BIGINT NOT NULL, asked BIGINT NOT NULL, answer BIGINT NOT NULL, grouped TEXT, "
     "spent BIGINT NOT NULL, status SMALLINT NOT NULL, lease SMALLINT NOT NULL, opened BIGINT NOT NULL, "
     "expires BIGINT, closed BIGINT, who TEXT NOT NULL, PRIMARY KEY (ledger, key))",
-    "CREATE TABLE longterm_entries (ledger TEXT NOT NULL, number BIGINT NOT NULL, made BIGINT NOT NULL, "
-    "what TEXT NOT NULL, account TEXT NOT NULL, key TEXT NOT NULL, old BIGINT NOT NULL, new BIGINT NOT NULL, "
-    "who TEXT NOT NULL, note TEXT NOT NULL, correction TEXT, moved TEXT NOT NULL, PRIMARY KEY (ledger, number))",
+    "CREATE TABLE longterm_entries (object TEXT NOT NULL, number BIGINT NOT NULL, made BIGINT NOT NULL, "
+    "what TEXT NOT NULL, account TEXT NOT NULL, key TEXT NOT NULL, old TEXT NOT NULL, new TEXT NOT NULL, "
+    "who TEXT NOT NULL, note TEXT NOT NULL, moved TEXT NOT NULL, correction TEXT, PRIMARY KEY (object, number))",
     "CREATE TABLE longterm_groups (object TEXT NOT NULL, name TEXT NOT NULL, hold DOUBLE PRECISION NOT NULL, "
     "settled BIGINT NOT NULL, costs DOUBLE PRECISION NOT NULL, excess DOUBLE PRECISION NOT NULL, "
     "largest DOUBLE PRECISION NOT NULL, PRIMARY KEY (object, name))",
@@ -49,7 +49,7 @@ TABLES = (
     "PRIMARY KEY (object, source)){clustered}",
     "CREATE INDEX longterm_open_holds ON longterm_holds (ledger, lease, expires) WHERE status = 0",
     "CREATE INDEX longterm_closed_holds ON longterm_holds (ledger, closed) WHERE status <> 0",
-    "CREATE INDEX longterm_corrections ON longterm_entries (ledger, key)",
+    "CREATE INDEX longterm_corrections ON longterm_entries (object, key)",
     "CREATE INDEX longterm_changes ON longterm_rounds (object, changed) WHERE changed > 0",
     "CREATE INDEX longterm_key_times ON longterm_keys (object, opened)",
 )
@@ -132,21 +132,21 @@ UPDATE_HOLD = (
     "WHERE ledger = ? AND key = ?"
 )
 RENAME_HOLD = "UPDATE longterm_holds SET key = ? WHERE ledger = ? AND key = ?"
-RENAME_ENTRIES = "UPDATE longterm_entries SET key = ? WHERE ledger = ? AND key = ?"
+RENAME_ENTRIES = "UPDATE longterm_entries SET key = ? WHERE object = ? AND key = ?"
 DELETE_HOLDS = "DELETE FROM longterm_holds WHERE ledger = ? AND status <> 0 AND closed < ?"
-_ENTRY = "made, what, account, key, old, new, who, note, moved"
-READ_ENTRIES = f"SELECT {_ENTRY} FROM longterm_entries WHERE ledger = ? AND made >= ? ORDER BY number DESC LIMIT ?"
+_ENTRY = "made, what, account, key, old, new, who, note"
+READ_ENTRIES = f"SELECT {_ENTRY} FROM longterm_entries WHERE object = ? AND made >= ? ORDER BY number DESC LIMIT ?"
 READ_CORRECTIONS = (
     "SELECT account, key, old, new, moved, correction FROM longterm_entries "
-    "WHERE ledger = ? AND key = ? AND correction IS NOT NULL ORDER BY number"
+    "WHERE object = ? AND key = ? AND correction IS NOT NULL ORDER BY number"
 )
 INSERT_ENTRY = (
-    f"INSERT INTO longterm_entries ({_ENTRY}, correction, ledger, number) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-    "COALESCE(MAX(number), 0) + 1 FROM longterm_entries WHERE ledger = ?"
+    f"INSERT INTO longterm_entries ({_ENTRY}, moved, correction, object, number) "
+    "SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, COALESCE(MAX(number), 0) + 1 FROM longterm_entries WHERE object = ?"
 )
 DELETE_ENTRIES = (  # not the corrections of a hold that can be corrected again: what it costs is in the last one
-    "DELETE FROM longterm_entries WHERE ledger = ? AND made < ? AND NOT EXISTS (SELECT 1 FROM longterm_holds h "
-    "WHERE h.ledger = longterm_entries.ledger AND h.key = longterm_entries.key)"
+    "DELETE FROM longterm_entries WHERE object = ? AND made < ? AND NOT EXISTS (SELECT 1 FROM longterm_holds h "
+    "WHERE h.ledger = longterm_entries.object AND h.key = longterm_entries.key)"
 )
 TOUCH_OBJECT = "UPDATE longterm_objects SET version = version + 1, changed = ? WHERE name = ?"
 TOUCH_IF_CURRENT = f"{TOUCH_OBJECT} AND version = ?"
@@ -172,7 +172,7 @@ _NAMED = {
     "longterm_parts": "object",
     "longterm_accounts": "ledger",
     "longterm_holds": "ledger",
-    "longterm_entries": "ledger",
+    "longterm_entries": "object",
     "longterm_groups": "object",
     "longterm_positions": "object",
 }

@@ -6,8 +6,10 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
 
+from longterm._base import validate
 from longterm.errors import InputError
-from longterm.storage.positions import Position, require_partition, require_position
+from longterm.storage.positions import LARGEST_POSITION, Position, require_partition, require_position
+from longterm.storage.record import LATEST, RecordEntry
 from longterm.storage.replica import Copy, Replica
 
 Metrics = dict[str, float | dict[str, float]]
@@ -61,6 +63,25 @@ class Stored(Generic[C]):
         if place is not None:
             self._replica.look(self._replica.require_new, place)
         return place
+
+    def record(self, *, since: float = 0.0, most: int = 1000) -> list[RecordEntry]:
+        """Return what people have changed of this object, the newest first: limits, resets, corrections.
+
+        Entries are kept for 90 days.
+
+        Parameters
+        ----------
+        since : float
+            Leave out what is older than this time, in seconds since 1970.
+        most : int
+            The largest number of entries.
+        """
+        given = (
+            min(validate.non_negative_scalar("since", since), LATEST),
+            min(validate.count("most", most), LARGEST_POSITION),
+        )
+        found: list[RecordEntry] = self._replica.look(self._replica.record, *given)
+        return found
 
     def close(self) -> None:
         """Close the connection. Everything acknowledged is in the database already."""

@@ -150,7 +150,7 @@ def test_limits_and_reserves_change_at_run_time(tree):
     tree.set_limit("day", 120)
     assert tree.hold("day", 20, "next") == 20
     found = [(one.what, one.old, one.new, one.who) for one in tree.record() if one.what != "settled"]
-    assert found == [("reserve", 0, 5, "bob"), ("limit", 100, 120, "bob")]
+    assert found == [("reserve", None, 5, "bob"), ("limit", 100, 120, "bob")]
     with pytest.raises(InputError, match="no account"):
         tree.set_limit("nobody", 1)
 

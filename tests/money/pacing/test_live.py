@@ -6,6 +6,7 @@ import sqlite3
 import struct
 import warnings
 import zlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -313,8 +314,10 @@ def test_a_period_is_changed_while_the_pacer_is_used(tmp_path):
         for wrong in ({"period": "year"}, {"timezone": "Nowhere"}, {"timezone": 3}, {"period": ["day"]}):
             with pytest.raises(InputError, match=next(iter(wrong))):
                 live.change(**wrong)
-    with pytest.raises(DatabaseError, match=r"timezone was 'Asia/Tokyo', is 'UTC'; pacer.budget was 40.0, is 30.0"):
-        opened(tmp_path, pacer, clock=clock)
+    with pytest.raises(DatabaseError, match=r"timezone was 'Asia/Tokyo', is 'UTC'; pacer.budget was 40.0, is 35.0"):
+        opened(tmp_path, replace(pacer, budget=35.0), clock=clock)
+    with opened(tmp_path, pacer, clock=clock) as again:  # these are values that it had before they were changed
+        assert (again.pacer.budget, again.timezone) == (40.0, "Asia/Tokyo")
     with opened(tmp_path, pacer, clock=clock, follow=True) as again:
         assert (again.pacer.budget, again.timezone, again.spent) == (40.0, "Asia/Tokyo", 7.0)
 

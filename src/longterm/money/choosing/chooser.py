@@ -35,17 +35,18 @@ from longterm.money.choosing.choice import (
     require_outcomes,
     require_paid,
 )
-from longterm.money.choosing.chooser_copy import MOST_ACTIONS, Change, ChooserCopy
+from longterm.money.choosing.chooser_copy import MOST_ACTIONS, Change, ChooserCopy, costs_in
 from longterm.money.choosing.primal_dual import LIMITS, PrimalDual, RuleState
 from longterm.money.choosing.primals import ActionOutcomes, OpenChoice
 from longterm.money.holds import ExcessHold
-from longterm.money.ledger.accounts import ABSURD
+from longterm.money.ledger.accounts import ABSURD, require_note
 from longterm.money.ledger.ledger import require_holds
 from longterm.money.ledger.spending import LeasedAccount, SharedAccount, Spending, require_leased, require_shared
 from longterm.storage.clock import DAY, SYSTEM, Clock
 from longterm.storage.engine import Durability
 from longterm.storage.positions import require_position
-from longterm.storage.replica import LONGEST_NAME, Replica
+from longterm.storage.record import Recorded, changed_limits, entry
+from longterm.storage.replica import LONGEST_NAME, Redefinition, Replica
 from longterm.storage.rounds import NOTHING, NoChange, Window
 from longterm.storage.stored_object import Metrics, Stored
 from longterm.storage.tokens import Token, is_storable, require_key
@@ -180,8 +181,8 @@ class Chooser(Stored[ChooserCopy]):
         names : sequence of str, optional
             The names of the actions; see `name_actions`.
         follow : bool
-            Use the limits and the horizon of the database where they were changed, in place of those of `rule`. With
-            False other ones are an error. What `change` changes later is followed in any case.
+            Use the limits and the horizon of the database, in place of those of `rule`. With False, a `rule` with
+            limits that the chooser had before `change` uses the present ones, and other limits are an error.
         clock : Clock
             The time; tests give their own.
 
@@ -413,7 +414,14 @@ class Chooser(Stored[ChooserCopy]):
                 raise InputError("cost", what, "Check it, and give force=True if it is right", round=number)
 
     def correct(
-        self, choice: Choice | str, cost: ArrayLike, *, correction: str | None = None, force: bool = False
+        self,
+        choice: Choice | str,
+        cost: ArrayLike,
+        *,
+        correction: str | None = None,
+        force: bool = False,
+        who: str = "",
+        note: str = "",
     ) -> None:
         """Replace the cost of a choice that was settled, skipped or has expired. Both costs stay in the record.
 
@@ -430,12 +438,15 @@ class Chooser(Stored[ChooserCopy]):
             The key of the correction: a repeated call with it has no effect.
         force : bool
             Accept a cost above 100 times the budget's `largest`.
+        who, note : str
+            Who makes the correction and why, for `record`.
         """
-        self._replica.transact(self._correcting, choice, cost, require_key(correction), force)
+        said = require_note("who", who), require_note("note", note)
+        self._replica.transact(self._correcting, choice, cost, require_key(correction), force, *said)
 
     def _correcting(
-        self, choice: Choice | str, cost: ArrayLike, correction: str | None, force: bool
-    ) -> Change | NoChange[OpenChoice]:
+        self, choice: Choice | str, cost: ArrayLike, correction: str | None, force: bool, who: str, note: str
+    ) -> Recorded | NoChange[OpenChoice]:
         copy, now, m = self._replica.copy, self._replica.now(), self.rule.setting.resources
         known = copy.repeated(correction, now, is_correction=True)
         number, epoch, record = copy.closed(choice)
@@ -446,10 +457,13 @@ class Chooser(Stored[ChooserCopy]):
             self._require_plausible(number, paid, np.zeros(m))
         change = copy.correct(number, epoch, record, paid, correction, now)
         if known is None:
+            key = str(Token(number, epoch=epoch))
             if self._spending is not None:
-                key = str(Token(number, epoch=epoch))
-                self._spending.correct(key, float(paid[copy.cap]))
-            return change
+                self._spending.correct(key, float(paid[copy.cap]), who, note)
+            base, before = costs_in(record, m)
+            costs = zip(self._budget_names(), before.tolist(), np.maximum(paid - base, 0.0).tolist(), strict=True)
+            said: dict[str, str] = {"key": key, "who": who, "note": note}
+            return Recorded(change, [entry("corrected", old, new, account=name, **said) for name, old, new in costs])
         content: Any = known.round.content
         after: Any = change.round.content
         if known.number != number or content[-8 * m :] != after[-8 * m :]:
@@ -466,6 +480,8 @@ class Chooser(Stored[ChooserCopy]):
         *,
         horizon: int | None = None,
         least_reward: float | None = None,
+        who: str = "",
+        note: str = "",
     ) -> None:
         """Change limits, here and in all processes that use this chooser. Prices and beliefs stay.
 
@@ -476,11 +492,14 @@ class Chooser(Stored[ChooserCopy]):
         Parameters
         ----------
         budgets : mapping of str to mapping
-            New numbers by the name of a budget: its `limit`, or `per_request`, `credit` and `bank` of a ceiling.
+            New numbers by the name of a budget: its `limit`, or `per_request`, `credit` and `bank` of a ceiling. The
+            `bank` may be None, for none.
         horizon : int, optional
             The new number of requests.
         least_reward : float, optional
             The new target of a `PlannedPrice` with a target for rewards.
+        who, note : str
+            Who makes the change and why, for `record`.
 
         Raises
         ------
@@ -496,11 +515,14 @@ class Chooser(Stored[ChooserCopy]):
         >>> chooser.metrics()["limit"]
         {'money': 3.0}
         """
+        require_note("who", who), require_note("note", note)
 
-        def plan() -> tuple[dict[str, Any], Change]:
+        def plan() -> Redefinition:
             copy = self._replica.copy
             new = copy.rule.with_limits(budgets, horizon, least_reward)
-            return self._definition(new, "worst" if copy.holds is None else copy.holds), copy.adapted(new)
+            entries = changed_limits(copy.rule.limits, new.limits, who, note)
+            definition = self._definition(new, "worst" if copy.holds is None else copy.holds)
+            return Redefinition(definition, copy.adapted(new), entries)
 
         self._replica.redefine(plan)
         self._warned_of_horizon = False
@@ -524,14 +546,31 @@ class Chooser(Stored[ChooserCopy]):
         is_open = rule.is_extendable and getattr(rule.primal, "prior", None) is None
         return {"rule": rule.with_actions(1) if is_open else rule, "holds": holds}
 
-    def skip(self, choice: Choice | str) -> None:
-        """Give up a choice. An open cost counts as the money held back for it, and no reward is learned."""
-        self._replica.transact(self._skipping, choice)
+    def skip(self, choice: Choice | str, *, who: str = "", note: str = "") -> None:
+        """Give up a choice. An open cost counts as the money held back for it, and no reward is learned.
 
-    def _skipping(self, choice: Choice | str) -> Change:
+        Parameters
+        ----------
+        choice : Choice or str
+            The choice, or its text.
+        who, note : str
+            Who gives it up and why. With either, `record` has an entry.
+        """
+        self._replica.transact(self._skipping, choice, require_note("who", who), require_note("note", note))
+
+    def _skipping(self, choice: Choice | str, who: str, note: str) -> Change | Recorded:
         opened = self._find(choice)
         self._pay(self._spending, opened, opened.bound)
-        return self._replica.copy.skip(opened.round)
+        change = self._replica.copy.skip(opened.round)
+        if not who and not note:
+            return change
+        costs = opened.bound if opened.paid is None else opened.paid
+        amounts = zip(self._budget_names(), opened.bound.tolist(), costs.tolist(), strict=True)
+        said: dict[str, str] = {"key": _text(opened), "who": who, "note": note}
+        return Recorded(change, [entry("released", old, new, account=name, **said) for name, old, new in amounts])
+
+    def _budget_names(self) -> list[str]:
+        return [budget.name for budget in self.rule.budget_set.budgets]
 
     def teach(
         self,

@@ -359,6 +359,17 @@ class PrimalDual:
         changes = {"actions": actions} | ({"prior": None} if hasattr(primal, "prior") else {})
         return replace(self, primal=replace(primal, **changes))
 
+    @property
+    def limits(self) -> dict[str, Any]:
+        """The limits that may change while the rule is used. Those of a budget begin with its name."""
+        least_reward = getattr(self.dual, "least_reward", None)
+        if least_reward is not None:  # the ceiling is out of reach
+            return {"least_reward": least_reward}
+        found = {
+            f"{b.name}.{name}": getattr(b, name) for b in self.budget_set.budgets for name in LIMITS if hasattr(b, name)
+        }
+        return found if self.horizon is None else found | {"horizon": self.horizon}
+
     def with_limits(
         self, budgets: Mapping[str, Mapping[str, Any]], horizon: int | None = None, least_reward: float | None = None
     ) -> PrimalDual:

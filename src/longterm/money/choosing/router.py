@@ -12,6 +12,7 @@ request costs more than its bound. docs/guides/decisions.md has the figures behi
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ from longterm.money.choosing.primal_dual import PrimalDual
 from longterm.money.choosing.router_report import RouterHealth, RouterReport
 from longterm.money.choosing.text import WordHash
 from longterm.storage.contents import read_definition
+from longterm.storage.record import RecordEntry
 from longterm.storage.stored_object import Metrics
 from longterm.storage.tokens import is_storable
 
@@ -425,6 +427,8 @@ class Router:
         credit: float | None = None,
         bank: float | None = None,
         least_quality: float | None = None,
+        who: str = "",
+        note: str = "",
     ) -> None:
         """Change the ceiling or the least quality, here and in all processes that use this router.
 
@@ -434,10 +438,14 @@ class Router:
         Parameters
         ----------
         per_request, credit, bank, least_quality : float, optional
-            As for `for_models`.
+            As for `for_models`. A `bank` of `math.inf` is none.
+        who, note : str
+            Who makes the change and why, for `record`.
         """
         given = {"per_request": per_request, "credit": credit, "bank": bank}
-        fields = {name: value for name, value in given.items() if value is not None}
+        fields: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        if bank == math.inf:
+            fields["bank"] = None
         if fields and not self._has_ceiling:
             raise InputError(
                 next(iter(fields)), "can be changed only in a router with a ceiling", "Change least_quality"
@@ -445,7 +453,11 @@ class Router:
         if least_quality is not None and self._has_ceiling:
             raise InputError("least_quality", "can be changed only in a router without a ceiling", "Change per_request")
         name = self.chooser.rule.budget_set.budgets[0].name
-        self.chooser.change({name: fields} if fields else {}, least_reward=least_quality)
+        self.chooser.change({name: fields} if fields else {}, least_reward=least_quality, who=who, note=note)
+
+    def record(self, *, since: float = 0.0, most: int = 1000) -> list[RecordEntry]:
+        """Return what people have changed, the newest first; see `Chooser.record`."""
+        return self.chooser.record(since=since, most=most)
 
     def close(self) -> None:
         """Close the database, if the router has one."""

@@ -250,34 +250,6 @@ class OpenHold(NamedTuple):
     who: str
 
 
-class LedgerEntry(NamedTuple):
-    """An entry of the record of a ledger: what changed the money of an account, and by whom.
-
-    Parameters
-    ----------
-    time : float
-        Seconds since 1970.
-    what : str
-        "settled", "released", "expired", "corrected", "limit", "reserve", "period" or "reset".
-    account, key : str
-        The account, and the key of the hold if there is one.
-    old, new : int
-        Of a closed hold, the amount held and the cost. Otherwise the cost, limit, reserve or money spent before and
-        after.
-    who, note : str
-        Who made the call, and the reason given.
-    """
-
-    time: float
-    what: str
-    account: str
-    key: str
-    old: int
-    new: int
-    who: str
-    note: str
-
-
 class LedgerCorrection(NamedTuple):
     """The effect of `Ledger.correct`.
 

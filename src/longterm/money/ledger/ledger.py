@@ -37,7 +37,6 @@ from longterm.money.ledger.accounts import (
     AccountSettings,
     Balance,
     LedgerCorrection,
-    LedgerEntry,
     OpenHold,
     require_amount,
     require_note,
@@ -54,6 +53,8 @@ from longterm.storage.contents import read_definition
 from longterm.storage.database import Database
 from longterm.storage.engine import Durability
 from longterm.storage.positions import require_position
+from longterm.storage.record import LATEST, RecordEntry, changed_limits
+from longterm.storage.replica import Redefinition
 from longterm.storage.rows_replica import NoCopy, RowsReplica
 from longterm.storage.stored_object import Metrics, Stored
 
@@ -173,8 +174,13 @@ settled, or for its period to end, or raise its limit.
         ledger._replica.attach(url, name, durability)
         ledger._rows.ledger = name
         if any(ledger._definition[name] != float(time) for name, time in given.items()):
-            ledger._replica.redefine(lambda: (ledger._definition | given, None))
+            ledger._replica.redefine(lambda: ledger._with_times(given))
         return ledger
+
+    def _with_times(self, given: dict[str, float]) -> Redefinition:
+        before: Any = self._definition
+        entries = changed_limits(before, given, "", "")
+        return Redefinition(self._definition | given, None, entries)
 
     def _adopt(self, stored: dict[str, Any]) -> None:
         """Use the times of a stored definition."""
@@ -621,10 +627,10 @@ settled, or for its period to end, or raise its limit.
         found: list[OpenHold] = self._replica.run(self._rows.open_holds, name)
         return found
 
-    def record(self, *, since: float = 0.0, most: int = 1000) -> list[LedgerEntry]:
+    def record(self, *, since: float = 0.0, most: int = 1000) -> list[RecordEntry]:
         """Return what changed the money of accounts, the newest first.
 
-        Closed holds, corrections and changed limits are kept for `keep` seconds.
+        Closed holds, corrections, resets and changed limits are kept for `keep` seconds.
 
         Parameters
         ----------
@@ -633,10 +639,8 @@ settled, or for its period to end, or raise its limit.
         most : int
             The largest number of entries.
         """
-        after = int(min(validate.non_negative_scalar("since", since) * SECOND, LARGEST))
-        found: list[LedgerEntry] = self._replica.run(
-            self._rows.record, after, min(validate.count("most", most), LARGEST)
-        )
+        given = min(validate.non_negative_scalar("since", since), LATEST), min(validate.count("most", most), LARGEST)
+        found: list[RecordEntry] = self._replica.run(self._rows.record, *given)
         return found
 
     def lease(self, account: str, amount: int, seconds: float, *, who: str | None = None) -> Lease:

@@ -20,13 +20,13 @@ from longterm.money.ledger.accounts import (
     Account,
     Hold,
     LedgerCorrection,
-    LedgerEntry,
     OpenHold,
     require_plausible,
     require_seconds,
 )
 from longterm.storage import schema as sql
 from longterm.storage.database import Database
+from longterm.storage.record import RecordEntry, Value, contradicts, entry, insertion, read_entries, read_value
 
 MAX_DEPTH = 8
 PRUNE_EVERY = 256
@@ -251,7 +251,10 @@ class LedgerRows:
 
     def _corrections(self, database: Database, key: str) -> list[Any]:
         """Return the corrections of a hold, the oldest first."""
-        return database.read(sql.READ_CORRECTIONS, self.ledger, key)
+        return [
+            (account, found, _amount(database, old), _amount(database, new), moved, own)
+            for account, found, old, new, moved, own in database.read(sql.READ_CORRECTIONS, self.ledger, key)
+        ]
 
     def set_limits(
         self, database: Database, name: str, limit: int, reserve: int | None, who: str = "", note: str = ""
@@ -262,7 +265,7 @@ class LedgerRows:
         if known.maximum != limit:
             self.enter(database, "limit", name, known.maximum, limit, who, note)
         if known.reserve != reserve:
-            self.enter(database, "reserve", name, known.reserve or 0, reserve or 0, who, note)
+            self.enter(database, "reserve", name, known.reserve, reserve, who, note)
 
     def set_period(
         self, database: Database, name: str, period: str | None, zone: str, rate: int, who: str, note: str
@@ -275,8 +278,10 @@ class LedgerRows:
         since = known._replace(period=period, zone=zone).period_at(now)
         given = period, zone, rate, known.spent, since, now, "", self.ledger, name
         database.write_locked([(sql.SET_PERIOD, given)])
-        was = f"{known.period or 'no period'} in {known.zone}, rate {known.rate}"
-        self.enter(database, "period", name, known.spent, known.spent, who, f"before: {was}. {note}".strip())
+        new = {"period": period, "timezone": zone, "rate": rate}
+        for what, old in {"period": known.period, "timezone": known.zone, "rate": known.rate}.items():
+            if old != new[what]:
+                self.enter(database, what, name, old, new[what], who, note)
 
     def reset(self, database: Database, name: str, spent: int, who: str, note: str) -> None:
         """Set the money spent in an account, in its present period."""
@@ -291,8 +296,8 @@ class LedgerRows:
         database: Database,
         what: str,
         account: str,
-        old: int,
-        new: int,
+        old: Value,
+        new: Value,
         who: str,
         note: str,
         key: str = "",
@@ -300,8 +305,12 @@ class LedgerRows:
         moved: tuple[str, ...] = (),
     ) -> None:
         """Write an entry of the record."""
-        given = database.now(), what, account, key, old, new, who, note, json.dumps(moved), correction
-        database.write_locked([(sql.INSERT_ENTRY, (*given, self.ledger, self.ledger)), self.touch(database)])
+        if moved:
+            names = ", ".join(moved)
+            note = f"the period of the settlement is over in {names}: corrected in the present one. {note}".strip()
+        made = entry(what, old, new, account=account, key=key, who=who, note=note)
+        made = made._replace(time=database.now() / SECOND)
+        database.write_locked([insertion(self.ledger, made, correction, moved), self.touch(database)])
 
     def open_holds(self, database: Database, account: str | None) -> list[OpenHold]:
         """Return the open holds and leases, oldest first."""
@@ -323,23 +332,15 @@ class LedgerRows:
             if account is None or one.account == account
         ]
 
-    def record(self, database: Database, since: int, most: int) -> list[LedgerEntry]:
+    def record(self, database: Database, since: float, most: int) -> list[RecordEntry]:
         """Return what changed the money of accounts since a time, the newest first."""
         self.expire(database, database.now())
-        found = []
-        for made, what, account, key, old, new, who, note, moved in database.read(
-            sql.READ_ENTRIES, self.ledger, since, most
-        ):
-            names = ", ".join(_names(database, moved))
-            said = f"the period of the settlement is over in {names}: corrected in the present one. " if names else ""
-            if type(made) is not int or not isinstance(key, str):
-                raise _corrupted(database, "an entry of the record contradicts itself")
-            given = what, account, _key(key), old, new, who, f"{said}{note}".strip()
-            found.append(LedgerEntry(made / SECOND, *given))
-        for row in database.read(sql.READ_CLOSED_HOLDS, self.ledger, since, most):
+        entries = read_entries(database, self.ledger, since, most)
+        found = [one._replace(key=_key(one.key)) for one in entries]
+        for row in database.read(sql.READ_CLOSED_HOLDS, self.ledger, int(since * SECOND), most):
             one = self._checked(database, Hold(*row))
             closed = STATUS[one.status], one.account, _key(one.key), one.answer, one.spent, one.who, ""
-            found.append(LedgerEntry((one.closed or 0) / SECOND, *closed))
+            found.append(RecordEntry((one.closed or 0) / SECOND, *closed))
         return sorted(found, key=lambda entry: -entry.time)[:most]
 
     # --- rows -------------------------------------------------------------------------------------------------
@@ -449,6 +450,14 @@ def _key(stored: str) -> str:
     return stored[:LONGEST_KEY].rstrip() if len(stored) > LONGEST_KEY else stored
 
 
+def _amount(database: Database, stored: Any) -> int:
+    """Return the cost in an entry of a correction."""
+    found = read_value(database, stored)
+    if type(found) is not int:
+        raise contradicts(database)
+    return found
+
+
 def _names(database: Database, text: Any) -> tuple[str, ...]:
     """Return the names in a stored list."""
     try:
@@ -456,7 +465,7 @@ def _names(database: Database, text: Any) -> tuple[str, ...]:
     except (ValueError, TypeError):
         names = None
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise _corrupted(database, "an entry of the record contradicts itself")
+        raise contradicts(database)
     return tuple(names)
 
 

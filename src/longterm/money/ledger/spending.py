@@ -81,7 +81,7 @@ class Spending(InUnits, ABC):
     def settle(self, key: str, paid: float) -> None:
         """Replace a hold by the cost."""
 
-    def correct(self, key: str, paid: float) -> None:
+    def correct(self, key: str, paid: float, who: str, note: str) -> None:
         """Replace the cost of a request that was settled. Raise an InputError for a leased account."""
         what = "is a leased account, whose ledger does not record single requests"
         raise InputError("account", what, "Correct the hold of the lease with Ledger.correct")
@@ -164,10 +164,10 @@ class _AttachedAccount(Spending):
         hold = f"{self._name} {key}"
         self._rows.settle_for_object(self._locked(), self.account, hold, self.cost(paid), note)
 
-    def correct(self, key: str, paid: float) -> None:
+    def correct(self, key: str, paid: float, who: str, note: str) -> None:
         # The object has looked for the key of the correction, in this transaction.
-        hold = f"{self._name} {key}"
-        self._rows.correct(self._locked(), hold, self.cost(paid), None, "", f"correct() of {self._name}", force=True)
+        said = note or f"correct() of {self._name}"
+        self._rows.correct(self._locked(), f"{self._name} {key}", self.cost(paid), None, who, said, force=True)
 
 
 class LeasedAccount(Spending):

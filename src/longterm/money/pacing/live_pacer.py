@@ -15,7 +15,7 @@ from longterm._base.display import ReprMixin
 from longterm._base.exact_sum import ExactSum
 from longterm._base.states import state_leaves
 from longterm.errors import ExpiredTokenError, InputError, TokenError
-from longterm.money.ledger.accounts import ABSURD
+from longterm.money.ledger.accounts import ABSURD, require_note
 from longterm.money.ledger.spending import LeasedAccount, SharedAccount, Spending, require_leased, require_shared
 from longterm.money.pacing.base import Outcome, Pacer
 from longterm.money.periods import (
@@ -33,7 +33,8 @@ from longterm.storage.database import RoundRow
 from longterm.storage.engine import Durability
 from longterm.storage.packing import StatePacker, raw_bytes, require_sound, restored_state, unpack_checked
 from longterm.storage.positions import require_position
-from longterm.storage.replica import Replica
+from longterm.storage.record import Recorded, changed_limits, entry
+from longterm.storage.replica import Redefinition, Replica
 from longterm.storage.rounds import (
     CORRECTED,
     DONE,
@@ -314,8 +315,8 @@ class LivePacer(Stored[PacerCopy]):
         max_in_flight, expire_after, max_age, remember, clock
             As for a new pacer; give the same in every process.
         follow : bool
-            Use the budget, horizon, period and time zone of the database where they were changed, in place of those
-            given. With False another one is an error. What `change` changes later is followed in any case.
+            Use the budget, horizon, period and time zone of the database, in place of those given. With False, values
+            that the pacer had before `change` give way to the present ones, and other values are an error.
 
         Raises
         ------
@@ -446,7 +447,14 @@ class LivePacer(Stored[PacerCopy]):
             raise InputError("paid", f"{paid:g} is far above the bid of {amount:g}", remedy, round=number)
 
     def correct(
-        self, bid: LiveBid | Token | str, paid: float, *, correction: str | None = None, force: bool = False
+        self,
+        bid: LiveBid | Token | str,
+        paid: float,
+        *,
+        correction: str | None = None,
+        force: bool = False,
+        who: str = "",
+        note: str = "",
     ) -> None:
         """Replace the payment of a bid that was settled, skipped or has expired. Both payments stay in the record.
 
@@ -463,12 +471,15 @@ class LivePacer(Stored[PacerCopy]):
             The key of the correction: a repeated call with it has no effect.
         force : bool
             Accept a payment above the budget.
+        who, note : str
+            Who makes the correction and why, for `record`.
         """
-        self._replica.transact(self._correcting, bid, paid, require_key(correction), force)
+        said = require_note("who", who), require_note("note", note)
+        self._replica.transact(self._correcting, bid, paid, require_key(correction), force, *said)
 
     def _correcting(
-        self, bid: LiveBid | Token | str, paid: float, correction: str | None, force: bool
-    ) -> RoundChange[Any, tuple[float, float]] | NoChange[tuple[float, float]]:
+        self, bid: LiveBid | Token | str, paid: float, correction: str | None, force: bool, who: str, note: str
+    ) -> Recorded | NoChange[tuple[float, float]]:
         copy, now = self._replica.copy, self._replica.now()
         known = copy.repeated(correction, now, is_correction=True)
         number, epoch, record = copy.closed(bid)
@@ -483,21 +494,37 @@ class LivePacer(Stored[PacerCopy]):
                 raise InputError("correction", what, "Use a new key for each correction")
             return known
         before = float(np.frombuffer(record, "<f8")[-1])
+        key = str(Token(number, epoch=epoch))
         if self._spending is not None:
-            self._spending.correct(str(Token(number, epoch=epoch)), paid)
+            self._spending.correct(key, paid, who, note)
         state = copy.state._replace(rule=self.pacer.correct(copy.state.rule, paid - before))
-        return copy.changing(state, number, OpenRound(content, epoch, now), CORRECTED, correction)
+        change = copy.changing(state, number, OpenRound(content, epoch, now), CORRECTED, correction)
+        return Recorded(change, [entry("corrected", before, paid, key=key, who=who, note=note)])
 
-    def skip(self, bid: LiveBid | Token | str) -> None:
-        """Give up a bid that took part in no auction. Its money is free again, and nothing is learned."""
-        self._replica.transact(self._skipping, bid)
+    def skip(self, bid: LiveBid | Token | str, *, who: str = "", note: str = "") -> None:
+        """Give up a bid that took part in no auction. Its money is free again, and nothing is learned.
 
-    def _skipping(self, bid: LiveBid | Token | str) -> RoundChange[Any, tuple[float, float]]:
+        Parameters
+        ----------
+        bid : LiveBid, Token or str
+            The bid.
+        who, note : str
+            Who gives it up and why. With either, `record` has an entry.
+        """
+        self._replica.transact(self._skipping, bid, require_note("who", who), require_note("note", note))
+
+    def _skipping(
+        self, bid: LiveBid | Token | str, who: str, note: str
+    ) -> RoundChange[Any, tuple[float, float]] | Recorded:
         copy = self._replica.copy
         number, found = copy.find(bid, self._replica.now())
         self._pay(number, found.epoch, 0.0)
         content: Any = *found.content, 0.0
-        return copy.changing(copy.state, number, found._replace(content=content), SKIPPED)
+        change = copy.changing(copy.state, number, found._replace(content=content), SKIPPED)
+        if not who and not note:
+            return change
+        key = str(Token(number, epoch=found.epoch))
+        return Recorded(change, [entry("released", found.content[0], 0.0, key=key, who=who, note=note)])
 
     def _pay_expired(self, expired: Iterable[int]) -> None:
         """Settle bids that have expired in the account, with what they hold."""
@@ -510,20 +537,25 @@ class LivePacer(Stored[PacerCopy]):
         if self._spending is not None:
             self._spending.settle(str(Token(number, epoch=epoch)), paid)
 
-    def reset(self, spent: float = 0.0) -> None:
+    def reset(self, spent: float = 0.0, *, who: str = "", note: str = "") -> None:
         """Set the money that counts as spent, in the present period if there is one. Open bids and the price stay.
 
         Parameters
         ----------
         spent : float
             The money that counts as spent from now on.
+        who, note : str
+            Who makes the change and why, for `record`.
         """
-        self._replica.transact(self._resetting, validate.non_negative_scalar("spent", spent))
+        said = require_note("who", who), require_note("note", note)
+        self._replica.transact(self._resetting, validate.non_negative_scalar("spent", spent), *said)
 
-    def _resetting(self, spent: float) -> RoundChange[Any, tuple[float, float]]:
+    def _resetting(self, spent: float, who: str, note: str) -> Recorded:
         copy = self._replica.copy
+        before = float(copy.state.rule.spent.value)
         rule = copy.state.rule._replace(spent=ExactSum.zeros().add(np.float64(spent)))
-        return copy.changing(copy.state._replace(rule=rule), 0, NOTHING.round, OPEN)
+        change = copy.changing(copy.state._replace(rule=rule), 0, NOTHING.round, OPEN)
+        return Recorded(change, [entry("reset", before, spent, who=who, note=note)])
 
     def change(
         self,
@@ -532,6 +564,8 @@ class LivePacer(Stored[PacerCopy]):
         horizon: int | None = None,
         period: Period | Literal[""] | None = None,
         timezone: str | None = None,
+        who: str = "",
+        note: str = "",
     ) -> None:
         """Change what a person decides about a campaign, here and in all processes that use this pacer.
 
@@ -548,6 +582,8 @@ class LivePacer(Stored[PacerCopy]):
             The budget is renewed in every such period from now on; "": never.
         timezone : str, optional
             Where periods begin.
+        who, note : str
+            Who makes the change and why, for `record`.
 
         Raises
         ------
@@ -559,20 +595,27 @@ class LivePacer(Stored[PacerCopy]):
         if budget is not None:
             validate.positive_scalar("budget", budget)
         renewed = require_period(None if isinstance(period, str) and not period else period)
+        require_note("who", who), require_note("note", note)
         if timezone is not None:
             require_zone(timezone)
 
-        def plan() -> tuple[dict[str, Any], None]:
+        def plan() -> Redefinition:
             copy, held = self._replica.copy, self._replica.copy.held
             rule: Any = copy.pacer  # every pacer is a dataclass
             if budget is not None and not budget >= held:
                 raise InputError(
                     "budget", f"{budget} is lower than what open bids hold, {held}", "Settle or skip them first"
                 )
-            definition = self._definition(copy) | {"pacer": replace(rule, **changes)}
+            new = replace(rule, **changes)
+            definition = self._definition(copy) | {"pacer": new}
             if period is not None:
                 definition["period"] = renewed
-            return definition if timezone is None else definition | {"timezone": timezone}, None
+            if timezone is not None:
+                definition["timezone"] = timezone
+            times = {"period": copy.period, "timezone": copy.timezone}
+            before = {name: getattr(rule, name) for name in CHANGEABLE} | times
+            after = {name: getattr(new, name) for name in CHANGEABLE} | {name: definition[name] for name in times}
+            return Redefinition(definition, None, changed_limits(before, after, who, note))
 
         self._replica.redefine(plan)
 
