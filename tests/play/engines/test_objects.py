@@ -154,12 +154,13 @@ def test_progress_is_a_bar_in_a_notebook(monkeypatch, kernel):
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
     bars = []
     monkeypatch.setattr(
-        "longterm._base.progress._bar", lambda title, unit: nullcontext(bars.append((title, unit)) or print)
+        "longterm._base.progress._bar",
+        lambda title, unit, start: nullcontext(bars.append((title, unit, start)) or print),
     )
     monkeypatch.setattr("longterm._base.progress.find_spec", lambda name: name)
     with reporter("auto", "mine"):
         pass
-    assert bars == ([("mine", "rounds")] if kernel else [])
+    assert bars == ([("mine", "rounds", 0)] if kernel else [])
 
 
 @pytest.mark.parametrize("made", [lambda: LiveLearner(AOGD, PROBLEM), lambda: Fleet(AOGD, 7)])
