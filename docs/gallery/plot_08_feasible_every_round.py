@@ -20,4 +20,4 @@ print(played.summary(best))
 figure = played.plot(best)
 
 # %%
-# Next: :doc:`/benchmarks/projecting`, what a projection costs.
+# Next: :doc:`/benchmarks/choosing`, what a projection costs.
