@@ -173,7 +173,7 @@ def test_a_reward_may_come_before_the_cost_is_told(strategy):
     kwargs = {}
     strategy.get_available_deployment("any", [{"role": "user", "content": "Hello"}], request_kwargs=kwargs)
     strategy.reward("answer", 1.0)
-    with pytest.raises(InputError, match="has its reward"):
+    with pytest.raises(InputError, match="its reward was given before"):
         strategy.reward("answer", 1.0)
     with pytest.raises(InputError, match="reward"):
         strategy.reward("another", 2.0)

@@ -36,7 +36,7 @@ def test_every_compression_is_detected(tmp_path, how):
 def test_a_wrong_line_is_named(tmp_path, line):
     for others in ([line], ["1 1:1", line], ["", "1 1:1", line, "1 1:1"]):
         (tmp_path / "rows").write_text("\n".join(others))
-        with pytest.raises(DataError, match="is not LIBSVM's format") as caught:
+        with pytest.raises(DataError, match="is not in LIBSVM's format") as caught:
             read_libsvm(tmp_path / "rows")
         assert caught.value.line == others.index(line) + 1
 

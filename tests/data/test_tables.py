@@ -78,7 +78,7 @@ def test_an_encoder_turns_new_rows_into_the_same_features():
     strict = from_frame(pd.DataFrame({"age": [30, 50], "y": [0, 1]}))
     with pytest.raises(DataError, match="line 3: column 'age' is empty"):
         strict.encoder.transform(pd.DataFrame({"age": [1.0, None]}))
-    with pytest.raises(DataError, match="'age' is not numbers"):
+    with pytest.raises(DataError, match="'age' does not contain numbers"):
         strict.encoder.transform(pd.DataFrame({"age": ["old"]}))
 
 

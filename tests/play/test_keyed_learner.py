@@ -149,7 +149,7 @@ def test_bad_arguments_are_refused():
     ):
         with pytest.raises(InputError, match=match):
             KeyedLearner(learner, feedback)
-    with pytest.raises(InputError, match="feedback: is no function"):
+    with pytest.raises(InputError, match="feedback: is not a function"):
         KeyedLearner(RULE, None)
     with pytest.raises(InputError, match="remember"):
         KeyedLearner(RULE, feedback, remember=0)

@@ -23,8 +23,8 @@ from longterm.lab.arena.matches import with_learners
 class ArenaCommand:
     """Run every learner on every problem that it can handle, and rank them by a trade-off of your choice.
 
-    All learners see the same sequences. If a learner cannot play a problem, the page gives the reason. How fast regret
-    and violation grow is read off at T/16, T/4 and T rounds.
+    All learners see the same sequences. If a learner cannot play a problem, the page gives the reason. The
+    growth of regret and violation is measured between T/16, T/4 and T rounds.
 
     The score compares a learner with the median learner: 0 is best and 1/2 is the median. It is the mean over the
     problems of (1 − weight) times the score of the regret plus weight times that of the violation. A problem that the

@@ -19,7 +19,7 @@ from longterm.cli.options import NameList
 
 @dataclass(frozen=True)
 class CatalogueCommand:
-    """List the learners and problems by name; with names, list their parameters.
+    """List the learners and problems. If names are given, list the parameters of these.
 
     for example:
       longterm catalogue

@@ -17,11 +17,11 @@ from longterm.errors import InputError
 
 @dataclass(frozen=True)
 class DataCommand:
-    """List data sets, download them, find their files.
+    """List data sets, download them, or find their files.
 
-      list    name, size, presence of the file, description
+      list    print each data set with its size, whether its file is here, and a description
       fetch   download missing data sets from their publishers, and print the paths of the files
-      path    print the paths of the files; the error for a missing one names its download
+      path    print the paths of the files; if one is missing, print where to download it
 
     for example:
       longterm data list

@@ -22,7 +22,7 @@ CLASSIFYING = ("logistic", "hinge", "squared_hinge")
 class FitCommand:
     """Learn a linear model from Parquet or CSV files, row after row, in one pass and with little memory.
 
-    All columns but the label must hold numbers. A loss of classes makes a classifier, the others make a regressor.
+    All columns but the label must hold numbers. With a loss for classes the model is a classifier, otherwise a regressor.
     You do not have to scale features.
 
     The command saves the model from time to time. If it is stopped, run it again: it continues after the last saved
@@ -39,11 +39,11 @@ class FitCommand:
     """
 
     files: tyro.conf.Positional[Annotated[tuple[Path, ...], tyro.conf.arg(metavar="FILE ...")]]
-    """Parquet or CSV files with a header, in the order to learn them. A folder: its files, sorted by name."""
+    """Parquet or CSV files with a header, in the order to learn them. The files of a folder are sorted by name."""
     label: str
     """The column of the classes or targets."""
     out: Path
-    """The file of the model. If it exists, learning continues with it."""
+    """The file of the model. If it exists, the command continues to train this model."""
     drop: NameList = ()
     """Columns to leave out."""
     loss: Loss = "logistic"

@@ -86,7 +86,11 @@ class RunCommand:
             return replace(read, **(given | {"command": ""} if given else {}))
         for needed in ("problem", "learners"):
             if needed not in given:
-                raise InputError(needed, "is missing", f"Give a TOML file, or --{needed}; longterm run --help has both")
+                raise InputError(
+                    needed,
+                    "is missing",
+                    f"Give a TOML file, or --{needed}. `longterm run --help` shows examples of both",
+                )
         return ExperimentSpec(**given)
 
     def _manifest_folder(self) -> Path | None:

@@ -13,7 +13,7 @@ from longterm.server.launch import serve, serve_demo
 
 @dataclass(frozen=True)
 class ServeCommand:
-    """Serve learners, choosers, routers, pacers, ledgers and intervals from one database: HTTP calls and a page.
+    """Serve learners, choosers, routers, pacers, ledgers and intervals of one database over HTTP, with a page.
 
     To listen on another address than 127.0.0.1, set the environment variable LONGTERM_TOKEN. Every request must then
     send this token.
@@ -24,7 +24,7 @@ class ServeCommand:
     """
 
     service: tyro.conf.Positional[Path | None] = None
-    """A TOML file that names the objects; docs/guides/service.md shows one."""
+    """A TOML file that describes the objects. docs/guides/service.md shows an example."""
     host: str = "127.0.0.1"
     """The network address to listen on."""
     port: int = 8000
@@ -39,7 +39,8 @@ class ServeCommand:
     def run(self) -> None:
         """Serve until interrupted."""
         if self.demo == (self.service is not None):
-            raise InputError("service", "is missing", "Write longterm serve service.toml")
+            what = "is given together with --demo" if self.demo else "is missing"
+            raise InputError("service", what, "Write longterm serve service.toml, or longterm serve --demo")
         if self.service is None:
             serve_demo(host=self.host, port=self.port, workers=self.workers)
         else:

@@ -43,7 +43,7 @@ class StateCommand:
       show DB                           objects, accounts, open holds and leases with their age
       set DB money/search limit=50      change limit, reserve, period, timezone or rate of an account
       set DB campaign budget=900        change budget, horizon, period or timezone of a pacer
-      set DB helpdesk limit=6000        limit, horizon, per_request, credit, bank: choosers, routers
+      set DB helpdesk limit=6000        limit, horizon, per_request, credit or bank of a chooser or router
       reset DB money/search [SPENT]     set the money that counts as spent in the present period
       reset DB campaign [SPENT]         the same for a pacer
       release DB [LEDGER] KEY           close a hold, or the lease of a dead process
@@ -55,7 +55,7 @@ class StateCommand:
       backup DB FILE                    write a copy of a SQLite database while services use it
       restore FILE DB                   replace a database by such a copy; stop its services first
 
-    You may leave out LEDGER if the database has only one. The value none removes a bank or a reserve. The log records
+    You may leave out LEDGER if the database has only one. To remove a bank or a reserve, give it the value none. The log records
     every hold of a ledger, and every change that is made here or over HTTP, with --note and your user name.
 
     for example:
@@ -73,7 +73,7 @@ class StateCommand:
     words: tyro.conf.Positional[tuple[str, ...]] = ()
     """The object or account, and the values to set, as shown above."""
     since: str = "24h"
-    """The first time that log prints: a date, or a time before now such as 90m, 24h or 7d."""
+    """log prints what happened since then: a date, or a time before now such as 90m, 24h or 7d."""
     format: Literal["csv", "json"] = "csv"
     """The format that log prints."""
     note: str = ""

@@ -14,9 +14,9 @@ from longterm.server.tokens import hash_of, new_token
 
 @dataclass(frozen=True)
 class TokenCommand:
-    """Make a random token for a caller, and the table for the service's file.
+    """Make a random token for a caller, and print its table for the service file.
 
-    The token is shown once. The file holds its hash. To replace a token, add the new hash to the list, give the caller
+    The token is printed once, and the file contains only its hash. To replace a token, add the new hash to the list, give the caller
     the new token, and remove the old hash later.
 
     for example:

@@ -346,7 +346,11 @@ class BudgetStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[m
             choice = self._answered.pop(key, None)
             if choice is None:
                 if not self._open or key in self._early:
-                    raise InputError("response", f"{key} was not routed here, or has its reward", "Give each one once")
+                    raise InputError(
+                        "response",
+                        f"{key} was not routed here, or its reward was given before",
+                        "Give the reward of a response once",
+                    )
                 _track(self._early, key, float(reward))
                 return
         self.chooser.settle(choice, reward)

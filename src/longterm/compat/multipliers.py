@@ -236,7 +236,9 @@ def constraint_kinds(constraints: int, rule: Rule, equality: Any) -> NDArray[np.
         )
     kinds = np.asarray(equality)
     if kinds.dtype != bool or kinds.shape not in ((), (count,)):
-        raise InputError("equality", f"{equality!r} does not fit", f"Give True, False or a list of {count} of them")
+        raise InputError(
+            "equality", f"{equality!r} is not understood", f"Give True, False or a list of {count} booleans"
+        )
     if kinds.any() and not rule.takes_equalities:
         what = f"{type(rule).__name__} keeps multipliers positive"
         raise InputError("rule", what, "Write the equality as two inequalities, or use another rule")

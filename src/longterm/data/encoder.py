@@ -122,7 +122,9 @@ def _encode(frame: Any, encoder: TableEncoder, name: str) -> FloatArray:
         try:
             features[:, place] = frame[column].to_numpy(dtype=np.float64)
         except (TypeError, ValueError) as error:
-            raise DataError(name, f"column {column!r} is not numbers ({error})", "Give numbers, as before") from error
+            raise DataError(
+                name, f"column {column!r} does not contain numbers ({error})", "Give numbers, as in the first table"
+            ) from error
     finite = np.isfinite(features)
     if not finite.all():
         row, place = np.argwhere(~finite)[0]

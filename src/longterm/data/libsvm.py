@@ -96,7 +96,7 @@ def _parse(path: Path, features: int | None, limit: int | None) -> tuple[Any, Fl
         except (ValueError, OverflowError, IndexError) as error:
             if lines.count == 0:
                 raise DataError(path, "has no rows", REMEDY) from error
-            raise DataError(path, f"is not LIBSVM's format ({error})", REMEDY, line=lines.count) from error
+            raise DataError(path, f"is not in LIBSVM's format ({error})", REMEDY, line=lines.count) from error
     if len(labels) == 0:
         raise DataError(path, "has no rows", REMEDY)
     if not np.isfinite(labels).all() or not np.isfinite(matrix.data).all():

@@ -90,7 +90,7 @@ def best_path(problem: Problem, block: Block, path: float) -> tuple[FloatArray, 
     failure = f"no best path of {problem.name!r} was found"
     if not is_solved(program, failure, tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10):
         what = f"no path of length {path:g} is feasible in each of {t} rounds: the program is {program.status}"
-        raise InputError("path", what, "Allow a longer one, or check that every round has a feasible point")
+        raise InputError("path", what, "Allow a longer path, or check that every round has a feasible point")
     points = np.asarray(problem.enclosing_set.project(np.asarray(U.value, dtype=np.float64)))
     _require_feasible(problem, points, block, path)
     loss = float(np.sum(problem.loss.value_and_gradient(points, *block.loss)[0]))

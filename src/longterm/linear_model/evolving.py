@@ -107,7 +107,9 @@ class EvolvingLinearLearner(BudgetLinearLearner):
         before = self._settings.dimension
         if validate.count("dimension", dimension) < before:
             raise InputError(
-                "dimension", f"{dimension} is less than the {before} there are", "Features can be added but not removed"
+                "dimension",
+                f"{dimension} is less than the {before} features of the model",
+                "Features can be added but not removed",
             )
         arrays = self._state.arrays()
         arrays["vector"] = np.append(arrays["vector"], np.zeros(dimension - before))

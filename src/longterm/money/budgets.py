@@ -160,7 +160,7 @@ class BudgetSet:
             raise InputError(
                 "budgets",
                 "has a cap with above_cheapest=True beside other caps",
-                "The action that is cheapest for one may be expensive for another: give several caps a free action",
+                "Leave above_cheapest out and make one action free. The cheapest action differs from cap to cap",
             )
         if horizon is None and any(isinstance(budget, Budget) for budget in given):
             raise InputError(

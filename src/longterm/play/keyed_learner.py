@@ -101,7 +101,7 @@ class KeyedLearner:
         require_learner(self.learner)
         validate.count("remember", self.remember)
         if not callable(self.feedback):
-            raise InputError("feedback", "is no function", "Give a function of a decision and a row")
+            raise InputError("feedback", "is not a function", "Give a function of a decision and a row")
         if self._x.ndim != 1:
             what = f"has a grid of hyper-parameters: its decisions have shape {self._x.shape}"
             raise InputError("learner", what, "Give one with a single value of each hyper-parameter")

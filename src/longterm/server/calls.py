@@ -74,12 +74,12 @@ def act(found: ServedChooser | ServedRouter, body: bodies.Act, who: str) -> bodi
 
 def _choose(found: ServedChooser, body: bodies.Act) -> Any:
     if body.prompt is not None:
-        raise InputError("prompt", "belongs to a call of a router, and this is a chooser", "Give context= to a chooser")
+        raise InputError("prompt", "is an argument of routers, and this object is a chooser", "Give context=")
     for name in ("costs", "bounds"):
         if isinstance(getattr(body, name), dict):
             raise InputError(
                 name,
-                "are given by name, but a chooser takes a list",
+                "are given by name, but this object is a chooser and takes a list",
                 f"Give a list in the order of {list(found.actions)}",
             )
     allowed = None
@@ -97,7 +97,9 @@ def _route(found: ServedRouter, body: bodies.Act) -> Any:
         given = getattr(body, name)
         if given is not None and not isinstance(given, dict):
             raise InputError(
-                name, "are a list, but a router takes names", f"Give numbers by name, of {list(found.actions)}"
+                name,
+                "are a list, but this object is a router and takes names",
+                f"Give numbers by name, of {list(found.actions)}",
             )
         _require_actions(found.actions, given or ())
         costs[name] = given

@@ -451,7 +451,7 @@ def _require_name(service: Service, where: str, name: str) -> None:
         raise InputError(where, "is not a name", f"Give 1 to {LONGEST_NAME} printable characters")
     if name in service.objects:
         what = f"is also the name of a {service.kinds[name]}"
-        raise InputError(where, what, "Give each object its own name: all are in one database")
+        raise InputError(where, what, "Give each object a different name, because all are in one database")
 
 
 def _shared(account: Mapping[str, Any] | None, where: str) -> SharedAccount | None:

@@ -76,13 +76,13 @@ class SQLiteEngine(Engine):
 
     def _open(self) -> sqlite3.Connection:
         if not self._create and not self.path.exists():
-            raise DatabaseError(self.path, "missing", "there is no such file", "Give a database")
+            raise DatabaseError(self.path, "missing", "there is no such file", "Give the path of a database")
         if self.path.exists():
             if not self.path.is_file():
                 raise DatabaseError(self.path, "foreign", "it is a folder or a device", "Give a file")
             # The file is never opened here: closing it would end the locks of this process's other connections.
             if 0 < self.path.stat().st_size < SMALLEST_BYTES:
-                raise DatabaseError(self.path, "foreign", "it is no SQLite database", "Give another file")
+                raise DatabaseError(self.path, "foreign", "it is not a SQLite database", "Give another file")
         connection = None
         try:
             connection = sqlite3.connect(

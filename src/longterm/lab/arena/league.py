@@ -54,7 +54,11 @@ class Preference:
 
     def __post_init__(self) -> None:
         if not 0 <= self.weight <= 1:
-            raise InputError("weight", f"{self.weight!r} is not between 0 and 1", "0: regret only, 1: violation only")
+            raise InputError(
+                "weight",
+                f"{self.weight!r} is not between 0 and 1",
+                "Give 0 to rank by regret only, 1 by violation only, or a number between",
+            )
         if self.violation not in get_args(Violation):
             known = list(get_args(Violation))
             raise InputError("violation", f"{self.violation!r} is not known", f"Choose from {known}")

@@ -69,7 +69,9 @@ def paper_specs(names: Sequence[str], options: Options | None = None) -> list[Ex
             raise InputError("experiment", what, f"Choose from {list(EXPERIMENTS)}")
     if chosen.rho is not None and not set(names) & set(WITH_A_BUDGET):
         raise InputError(
-            "rho", "none of the chosen experiments has a budget", f"Choose one of {list(WITH_A_BUDGET)} with it"
+            "rho",
+            "none of the chosen experiments has a budget",
+            f"Leave it out, or choose one of {list(WITH_A_BUDGET)}",
         )
     validate_sequences(chosen.sequences)
     validate.trade_off("beta", chosen.beta)

@@ -173,7 +173,7 @@ class ExperimentSpec:
         title = self.title or (self.name if self.name != DEFAULT_NAME else self.problem.title)
         validate.set_frozen(self, title=title)
         if len(set(self.seeds)) < len(self.seeds):
-            raise InputError("seeds", f"{given!r} has a seed twice", "Give each once")
+            raise InputError("seeds", f"{given!r} has a seed twice", "Give each seed once")
         if self.rounds is not None:
             require_at_most("rounds", validate.count("rounds", self.rounds), MAX_ROUNDS, "rounds")
         if validate.count("record", self.record) < MIN_RECORDED:

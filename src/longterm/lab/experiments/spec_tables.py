@@ -66,7 +66,7 @@ def spec_of(table: Mapping[str, Any]) -> ExperimentSpec:
     ((0, 1), {'size': 3})
     """
     if not isinstance(table, Mapping):
-        raise InputError("spec", "is not a table", "Give one; docs/guides/experiments.md shows it")
+        raise InputError("spec", "is not a table", "Give a table. docs/guides/experiments.md shows an example")
     known = [one.name for one in fields(ExperimentSpec)]
     for key in table:
         if key not in known:

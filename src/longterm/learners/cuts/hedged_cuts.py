@@ -279,7 +279,7 @@ class HedgedCuts(Learner[HedgedCutsState]):
         for name in ("constraint_values", "pullback", "pushforward"):
             if getattr(feedback, name) is None:
                 what = f"is missing, and the learner cuts {self.constraints} constraints at once"
-                raise InputError(name, what, "Give it, or tell the parameters of the round", round=t)
+                raise InputError(name, what, "Give it, or give the parameters of the round to tell()", round=t)
 
     def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
         T, c = horizons_of(rounds, self.batch_shape), problem.constants

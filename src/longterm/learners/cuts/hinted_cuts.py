@@ -103,7 +103,11 @@ class HintedCuts(Learner[HintedCutsState]):
 
     def __post_init__(self) -> None:
         if np.any(np.asarray(self.cuts.sigma) > 0) or not isinstance(self.cuts.meta, AdaHedge):
-            raise InputError("cuts", "has steps 1/(σt) or another meta rule", "Give a HedgedCuts learner without them")
+            raise InputError(
+                "cuts",
+                "has strongly convex steps, or weighs its experts without AdaHedge",
+                "Give HedgedCuts(…) with the defaults",
+            )
         reaches = tuple(float(validate.positive_scalar("reaches", one)) for one in self.reaches)
         validate.set_frozen(self, enclosing_set=self.cuts.enclosing_set, reaches=reaches)
 

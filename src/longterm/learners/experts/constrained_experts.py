@@ -103,7 +103,9 @@ class ConstrainedExperts(Learner[ExpertsState]):
     def __post_init__(self) -> None:
         given: object = self.enclosing_set
         if not isinstance(given, Simplex):
-            raise InputError("enclosing_set", f"is a {type(given).__name__}", "Use a Simplex: its corners are experts")
+            raise InputError(
+                "enclosing_set", f"is a {type(given).__name__}", "Use a Simplex, whose corners are the experts"
+            )
         validate.validate_fields(self, validate.positive, "rate")
         validate.validate_fields(self, validate.positive_scalar, "loss_scale", "constraint_scale")
 
@@ -124,7 +126,7 @@ class ConstrainedExperts(Learner[ExpertsState]):
         T, c, B = validate.count("horizon", horizon), problem.constants, problem.enclosing_set
         trade = np.asarray(validate.non_negative("beta", beta))
         if np.any(trade > 1):
-            raise InputError("beta", f"{beta!r} is above 1", "Give one in [0, 1]")
+            raise InputError("beta", f"{beta!r} is above 1", "Give a number in [0, 1]")
         if not isinstance(B, Simplex):
             what = f"needs a simplex, whose corners are experts, and {problem.name!r} has a {type(B).__name__}"
             raise InputError(

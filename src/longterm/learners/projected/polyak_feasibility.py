@@ -83,7 +83,9 @@ class PolyakFeasibility(Learner[PointState]):
     def __post_init__(self) -> None:
         eta, margin = validate.positive("eta", self.eta), validate.positive("margin", self.margin)
         if self.slater.x is None:
-            raise InputError("slater", "has no point to start from", "Give one with x, from find_slater_point")
+            raise InputError(
+                "slater", "has no point x, which is the first decision", "Give what find_slater_point returns"
+            )
         if np.any(np.asarray(margin) >= self.slater.epsilon):
             what = f"{self.margin!r} is not below ε = {self.slater.epsilon:.6g}: no point is known with g ≤ −ϱ"
             raise InputError("margin", what, "Give a smaller ϱ, or a Slater point with more slack")

@@ -160,4 +160,4 @@ def _require_weights(over: Set) -> None:
     """Raise unless the set is a simplex with total 1."""
     if not isinstance(over, Simplex) or over.total != 1 or over.dimension < 2:
         what = f"is a {type(over).__name__}, not a simplex with total 1 and at least two corners"
-        raise InputError("enclosing_set", what, "Exponential weights need one; use A-OGD on other sets")
+        raise InputError("enclosing_set", what, "Use such a simplex, or A-OGD on this set")

@@ -92,7 +92,11 @@ def paper_rule(problem: Problem, steps: StepKind, beta: Hyper, given: AOGD | Non
     if given is None:
         return AOGD.for_problem(problem, steps=steps, beta=beta)
     if given.penalty != 0.5:
-        raise InputError("learner", "its penalty is not the paper's λ²/2", "No margin is known for another penalty")
+        raise InputError(
+            "learner",
+            "its penalty is not the paper's λ²/2",
+            "Give AOGD with penalty=0.5. No margin is known for another penalty",
+        )
     return given
 
 

@@ -345,7 +345,7 @@ class LinearUCB(_Linear):
         if self.shared_scale or self.exploration:
             raise InputError(
                 "shared_scale",
-                "is above 0 or there is forced exploration, and the theorem covers neither",
+                "is above 0, or exploration is forced. The theorem covers neither",
                 "Make the primal with shared_scale=0 and exploration=0",
             )
         if self.width < self.theory_width(setting, norm=norm, delta=delta) * (1 - 1e-12):

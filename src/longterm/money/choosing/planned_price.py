@@ -100,7 +100,7 @@ class PlannedPrice(Dual):
 
     def regret(self, setting: Setting, total_delay: float = 0.0) -> float:
         raise InputError(
-            "dual", "is a planned price, for which no regret bound is known", "Use HedgeDual or EuclideanDual"
+            "dual", "is a PlannedPrice, for which no regret bound is known", "Use HedgeDual or EuclideanDual"
         )
 
     def reward(self, state: Any, reward: float) -> Any:

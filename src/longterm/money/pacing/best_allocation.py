@@ -87,8 +87,8 @@ def best_in_hindsight(
     v, c = validate.vector("values", values), validate.vector("costs", costs)
     if len(v) != len(c) or np.any(v < 0) or np.any(c < 0):
         raise InputError(
-            "values",
-            "and costs have different lengths or contain a negative number",
+            "values, costs",
+            "have different lengths or contain a negative number",
             "Give two arrays of the same length with numbers ≥ 0",
         )
     budget, floor = validate.positive_scalar("budget", budget), validate.non_negative_scalar("floor", floor)
@@ -178,7 +178,7 @@ def best_return(values: FloatArray, costs: FloatArray, target: float, budget: fl
     c = validate.vector("costs", costs)
     v = validate.vector("values", values, len(c)) / validate.positive_scalar("target", target)
     if np.any(v < 0) or np.any(c < 0):
-        raise InputError("values", "or costs contain a negative number", "Give two arrays with numbers ≥ 0")
+        raise InputError("values, costs", "contain a negative number", "Give two arrays with numbers ≥ 0")
     most = np.inf if budget is None else validate.positive_scalar("budget", budget)
     order = np.argsort(-np.divide(v, c, out=np.full(len(c), np.inf), where=c > 0), kind="stable")
     spent, worth, slack = np.cumsum(c[order]), np.cumsum(v[order]), np.cumsum((v - c)[order])

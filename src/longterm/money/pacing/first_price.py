@@ -154,8 +154,8 @@ class FirstPricePacer(Pacer[FirstPriceState]):
         exact = isinstance(self.landscape, SeenPrices) and self.landscape.cells == 1
         if not exact or self.mirror != "euclidean" or self.replan or self.cost_weight:
             raise InputError(
-                "landscape",
-                "or another argument is one that the theorem does not cover",
+                "pacer",
+                "has settings that the theorem does not cover",
                 "Use SeenPrices with one cell, mirror='euclidean', replan=False, cost_weight=0",
             )
         v, T, rho, most = largest_value, self.horizon, self.budget / self.horizon, float(self.landscape.bids[-1])

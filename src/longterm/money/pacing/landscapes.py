@@ -150,7 +150,9 @@ class LostPrices(Landscape):
         if won:
             return counts._replace(second=_incremented(counts.second, cell, self.place(bid)))
         if price is None:
-            raise InputError("price", "of a lost auction is missing", "Give it, or use WonOrLost")
+            raise InputError(
+                "price", "is missing. LostPrices needs the price of every lost auction", "Give it, or use WonOrLost"
+            )
         return counts._replace(first=_incremented(counts.first, cell, self._price_place(price)))
 
 

@@ -189,8 +189,8 @@ def regret_bound(pacer: DualMirrorDescent, largest_value: float, largest_cost: f
     if pacer.mirror != "euclidean" or np.any(others > 0):
         raise InputError(
             "pacer",
-            "has another mirror, a floor or a cost weight, which the bound does not cover",
-            "Make the pacer without them",
+            "has entropic steps, a floor or a cost weight, and the bound covers none of them",
+            "Use mirror='euclidean', floor=0 and cost_weight=0",
         )
     v = validate.positive_scalar("largest_value", largest_value)
     c = validate.positive_scalar("largest_cost", largest_cost)

@@ -260,9 +260,13 @@ def spending_plan_bound(
     budget = validate.positive_scalar("budget", pacer.budget)
     excess = max(0.0, (budget if planned is None else validate.positive_scalar("planned", planned)) - budget)
     if least > most:
-        raise InputError("smallest_plan", f"{least:g} is above the largest plan, {most:g}", "Give largest_plan= too")
+        raise InputError(
+            "smallest_plan", f"{least:g} is above the largest plan, {most:g}", "Give a larger largest_plan="
+        )
     size, ratio = step * max(c, most), v / least
     if size >= 1:
-        raise InputError("step", f"times the largest cost is {size:g}, which is not below 1", "Use a smaller step")
+        raise InputError(
+            "step", f"{step:g} times the largest cost is {size:g}, which is not below 1", "Use a smaller step"
+        )
     divergence = max(start, ratio * math.log(ratio / start) - ratio + start)
     return (ratio * (c + excess) + divergence / step + 2 * size * v * pacer.horizon) / (1 - size)

@@ -42,7 +42,7 @@ def feedback_at(
     if sum(ways) != 1:
         raise InputError(
             "feedback",
-            "was given in no way" if not any(ways) else "was given in more ways than one",
+            "is missing" if not any(ways) else "was given in more ways than one",
             "Give a Feedback, or loss= and constraint=, or loss_parameters=",
             round=number,
         )

@@ -56,7 +56,7 @@ class ElasticNetBudget(Constraint):
         validate.validate_fields(self, validate.non_negative_scalar, "l1", "l2")
         validate.set_frozen(self, count=1)
         if self.l1 == self.l2 == 0:
-            raise InputError("l1", "both weights are 0, so nothing is budgeted", "Give l1 or l2 a positive weight")
+            raise InputError("l1", "is 0, and l2 too, so the budget limits nothing", "Give l1 or l2 a positive weight")
 
     def values(self, x: Array, *parameters: Array) -> Array:
         absolute = namespace(x).sum(namespace(x).abs(x), axis=-1)
