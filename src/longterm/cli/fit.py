@@ -22,8 +22,8 @@ CLASSIFYING = ("logistic", "hinge", "squared_hinge")
 class FitCommand:
     """Learn a linear model from Parquet or CSV files, row after row, in one pass and with little memory.
 
-    All columns but the label must hold numbers. With a loss for classes the model is a classifier, otherwise a regressor.
-    You do not have to scale features.
+    All columns but the label must hold numbers. With a loss for classes the model is a classifier, otherwise a
+    regressor. You do not have to scale features.
 
     The command saves the model from time to time. If it is stopped, run it again: it continues after the last saved
     row and ends with the same weights. The model knows the number of its rows but not the files. So give the same

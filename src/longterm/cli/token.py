@@ -16,8 +16,8 @@ from longterm.server.tokens import hash_of, new_token
 class TokenCommand:
     """Make a random token for a caller, and print its table for the service file.
 
-    The token is printed once, and the file contains only its hash. To replace a token, add the new hash to the list, give the caller
-    the new token, and remove the old hash later.
+    The token is printed once, and the file contains only its hash. To replace a token, add the new hash to the list,
+    give the caller the new token, and remove the old hash later.
 
     for example:
       longterm token gateway
