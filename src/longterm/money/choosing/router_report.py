@@ -121,16 +121,17 @@ class RouterReport:
     alerts: tuple[RouterAlert, ...] = ()
 
     def __str__(self) -> str:
-        lines = [f"{'model':<32}{'share':>8}{'reward':>9}{'cost':>12}{'of the bill':>13}"]
+        width = max(len(name) for name in ("model", *self.models))
+        lines = [f"{'model':<{width}}{'share':>8}{'reward':>9}{'cost':>12}{'of the bill':>13}"]
         total = max(float(self.costs.sum()), 1e-300)
         for action, name in enumerate(self.models):
             mine = self.actions == action
             if mine.any():
                 mean, cost = self.rewards[mine].mean(), self.costs[mine].mean()
                 bill = self.costs[mine].sum() / total
-                lines.append(f"{name:<32}{mine.mean():>8.1%}{mean:>9.4f}{cost:>12.3g}{bill:>13.1%}")
+                lines.append(f"{name:<{width}}{mine.mean():>8.1%}{mean:>9.4f}{cost:>12.3g}{bill:>13.1%}")
         if len(self.rewards):
-            lines.append(f"{'all':<32}{1:>8.1%}{self.rewards.mean():>9.4f}{self.costs.mean():>12.3g}{1:>13.1%}")
+            lines.append(f"{'all':<{width}}{1:>8.1%}{self.rewards.mean():>9.4f}{self.costs.mean():>12.3g}{1:>13.1%}")
         else:
             lines.append(
                 "no request has both its reward and its cost from this process; metrics() counts all processes"
