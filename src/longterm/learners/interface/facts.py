@@ -158,7 +158,7 @@ class LearnerFacts(PerLearner, Generic[S]):
 
     def theorem_after(self, problem: Problem, state: S) -> BoundValues:
         """Return the bounds of a theorem that depends on what happened, from the state after the run."""
-        raise NoTheoremError(f"the theorem of {type(self).__name__} is not about a state", "Leave the state out")
+        raise NoTheoremError(f"the bound of {type(self).__name__} does not depend on a state", "Leave state= out")
 
     def theorem_as_printed(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return the bounds as a paper prints them, where they are false."""
