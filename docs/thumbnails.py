@@ -17,8 +17,8 @@ LETTERS = 18
 """The most letters of a label."""
 NAMES = 3
 """The most names in a legend."""
-_FOUND: dict[str, Path] = {}
-"""The thumbnail of each page, by the page's name."""
+_DRAWN: set[str] = set()
+"""The names of the pages whose thumbnail this build has drawn."""
 
 
 def scraper(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any]) -> str:
@@ -27,11 +27,11 @@ def scraper(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any]
     from sphinx_gallery.scrapers import matplotlib_scraper
 
     name = Path(block_vars["src_file"]).stem
-    if plt.get_fignums() and name not in _FOUND:
-        folder = Path(gallery_conf["src_dir"]) / "_build" / "thumbnails"
+    if plt.get_fignums() and name not in _DRAWN:
+        folder = thumbnails_of(gallery_conf["src_dir"])
         folder.mkdir(parents=True, exist_ok=True)
-        _FOUND[name] = folder / f"{name}.png"
-        simplify(plt.figure(plt.get_fignums()[0])).savefig(_FOUND[name], dpi=DOTS)
+        _DRAWN.add(name)
+        simplify(plt.figure(plt.get_fignums()[0])).savefig(folder / f"{name}.png", dpi=DOTS)
         plt.close(plt.get_fignums()[-1])  # the copy
     return str(matplotlib_scraper(block, block_vars, gallery_conf))
 
@@ -76,7 +76,12 @@ def shortened(label: str) -> str:
 
 
 def replace(app: Any) -> None:
-    """Put the thumbnails in the place of Sphinx-Gallery's."""
+    """Put the thumbnails in the place of Sphinx-Gallery's, also those that an earlier build has drawn."""
     folder = Path(app.srcdir) / "gallery_pages" / "images" / "thumb"
-    for name, path in _FOUND.items():
-        shutil.copyfile(path, folder / f"sphx_glr_{name}_thumb.png")
+    for path in thumbnails_of(app.srcdir).glob("*.png"):
+        shutil.copyfile(path, folder / f"sphx_glr_{path.stem}_thumb.png")
+
+
+def thumbnails_of(source: Any) -> Path:
+    """Return the folder of the thumbnails, by the folder of the pages."""
+    return Path(source) / "_build" / "thumbnails"

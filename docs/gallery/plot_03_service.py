@@ -118,7 +118,7 @@ figure, axis = plt.subplots(figsize=(6, 2.8), layout="constrained")
 for k, decided in enumerate(decisions):
     axis.plot([x[0] for x in decided], label=f"worker {k + 1}")
 axis.axhline(0.25, color="grey", linewidth=0.8, label="x₁ ≤ ¼")
-axis.set(xlabel="request of the worker", ylabel="x₁, as decided")
+axis.set(xlabel="request", ylabel="x₁, as decided")
 axis.legend()
 
 # %%

@@ -1,7 +1,8 @@
-"""Learners: one paper or one idea per file, in families. Each owns its rule, its theorem and its variants.
+"""Online learners under long-term constraints, in families. Each file has one rule with its theorem and variants.
 
-A new learner is a file in its family. What several families share belongs in `interface`, and a formula without a
-state in `longterm.theory`.
+Begin with `default_learner`. Every learner says what it needs, what it guarantees and what it does not promise. To add
+one, write a file in its family. Code that several families share is in `interface`, and formulas without a state are in
+`longterm.theory`.
 """
 
 from typing import Any
