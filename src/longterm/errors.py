@@ -249,7 +249,7 @@ RESTORE = "Restore a backup"
 
 
 class DatabaseError(StorageError):
-    """A database that cannot be used, or not now.
+    """A database cannot be used, or cannot be used at present.
 
     The call that raised it has not happened, unless the connection broke while its transaction was committed.
 

@@ -70,7 +70,10 @@ History = tuple[Array, ...]
 
 
 class Rule(ReprMixin):
-    """A rule for multipliers; `start` is the first λ, `smoothing` the weight of the old value in the running mean."""
+    """A rule that changes multipliers after each step. `start` is the first λ.
+
+    `smoothing` is the weight of the old value in the running mean of violations.
+    """
 
     start: float = 0.0
     smoothing: float = 0.9

@@ -55,7 +55,7 @@ class _Key(NamedTuple):
 
 @dataclass(frozen=True)
 class KeyedLearner:
-    """A rule that is learned for each key on its own, from rows that ask and rows that tell.
+    """Learn a separate rule for each key of a stream, such as a customer, inside Spark or another engine.
 
     A row whose `outcome` is empty asks for a decision. Any other row tells what came of a request. Feedback may be late
     and in any order. A repeated row changes nothing: a request is answered with the same decision, an outcome counts

@@ -25,7 +25,7 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 @dataclass(frozen=True, eq=False)
 class Auctions:
-    """A log in the order of arrival: arrays of one length.
+    """A log of auctions in the order of arrival: their values, prices and clicks.
 
     Parameters
     ----------
