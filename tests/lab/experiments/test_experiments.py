@@ -423,7 +423,7 @@ def test_a_curve_above_its_bound_has_a_remark(whole):
     curves = tuple(replace(curve, bounds=low) for curve in whole[1].curves[:1])
     (broken, *_) = remarks_on(replace(whole[1], curves=curves), {})
     assert broken.verdict == "alarm"
-    assert "Above the bound of its theorem: A-OGD, beta = 0.5 (regret)" in broken.text
+    assert "above the bound of its theorem: A-OGD, beta = 0.5 (regret)" in broken.text
 
 
 def test_a_budget_is_chosen_once_and_stored(tmp_path, monkeypatch):

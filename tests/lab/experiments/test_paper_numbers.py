@@ -88,7 +88,7 @@ def test_verdicts_come_from_the_numbers(dsm):
     assert sum(remark.verdict == "differs" for remark in texts) == 2
     above = dataclasses.replace(ours, bounds={"regret": ours.mean("regret") / 2})
     texts = remarks_on(dataclasses.replace(result, curves=(above,)), {"A-OGD": ["beware"]})
-    assert any("Above the bound" in remark.text and remark.verdict == "alarm" for remark in texts)
+    assert any("above the bound" in remark.text and remark.verdict == "alarm" for remark in texts)
     assert texts[-1] == Remark("note", "A-OGD: beware")
 
 

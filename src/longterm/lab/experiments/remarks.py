@@ -50,12 +50,13 @@ def _check_bounds(result: Result) -> Remark:
     broken = [f"{curve.name} ({LABELS[measure]})" for curve in result.curves for measure in _broken_bounds(curve)]
     proven = [curve.name for curve in result.curves if curve.bounds]
     if broken:
-        return Remark("alarm", f"Above the bound of its theorem: {'; '.join(broken)}. This should not happen.")
+        return Remark(
+            "alarm", f"A measured value is above the bound of its theorem: {'; '.join(broken)}. This should not happen."
+        )
     if not proven:
         return Remark("note", "No curve here has a theorem with a bound.")
-    bounds = "the bound of its theorem" if len(proven) == 1 else "the bounds of their theorems"
     names = f"all {len(proven)}" if MAX_NAMES < len(proven) == len(result.curves) else list_names(proven, MAX_NAMES)
-    return Remark("note", f"Below {bounds}, with the exact constants: {names}.")
+    return Remark("note", f"Every measured value is below the bound of its theorem, for these learners: {names}.")
 
 
 def _broken_bounds(curve: Curve) -> list[str]:
