@@ -118,7 +118,7 @@ soak: $(READY)
 # after it DOCTESTS=no leaves them out.
 RUN_PAGES := tests/docs/test_readme.py tests/docs/test_pages.py tests/learners/test_outside.py \
 	tests/catalogue/test_scenarios.py \
-	tests/examples/test_routing.py tests/cli/test_cli.py \
+	tests/cli/test_cli.py \
 	tests/server/test_guide.py tests/compat/test_litellm_ledger.py
 DOCTESTS ?= yes
 docs: $(READY)

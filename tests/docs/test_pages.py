@@ -17,7 +17,6 @@ RUN_ELSEWHERE = {
     "guides/service.md",  # tests/server/test_guide.py
     "guides/litellm.md",  # tests/compat/test_litellm_ledger.py
     "guides/problems.md",  # tests/catalogue/test_scenarios.py
-    "guides/decisions.md",  # tests/examples/test_routing.py
     "guides/experiments.md",  # tests/cli/test_cli.py
     "tutorials/own_algorithm.md",  # tests/learners/test_outside.py
 }

@@ -15,9 +15,6 @@ pytest.importorskip("tyro", reason="examples need the extra `experiments`")
 import auctions
 import routing
 
-ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "guides" / "decisions.md"
-
 
 def write_table(folder, rows=300):
     """Hard questions have the word "prove": the large model answers those, both answer the others."""
@@ -81,12 +78,6 @@ def test_the_auctions_of_an_invented_log(tmp_path, capsys):
     assert "seen, by value" in text
     assert "guarded" in text
     assert (tmp_path / "auctions.png").stat().st_size > 10_000
-
-
-def test_the_example_of_the_page_prints_what_it_says(capsys):
-    code, wanted = re.search(r"```python\n([^`]*)```\n\n((?:    [^\n]*\n)+)", PAGE.read_text(encoding="utf-8")).groups()
-    exec(compile(code, "decisions.md", "exec"), {})
-    assert capsys.readouterr().out.strip() == wanted.strip()
 
 
 @pytest.mark.cross
