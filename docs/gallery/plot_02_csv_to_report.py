@@ -32,7 +32,7 @@ file = folder / "customers.csv"
 file.write_text("customer,age,visits,spent,plan,churned\n" + "\n".join(lines))
 
 # %%
-# The rows one by one, as a stream: each is scored before it is learned. Columns may have units of their own.
+# The model takes the rows one by one, and scores each row before it learns from it. Columns may have different units.
 
 rows = load_table(file, label="churned", drop=["customer"])
 print(rows)
@@ -45,7 +45,7 @@ axis.barh(rows.columns, model.weights * rows.features.std(axis=0))
 axis.set_xlabel("weight × deviation of the column")
 
 # %%
-# Several learners on the same rows, with their regret against the best model in hindsight, and a page to send.
+# Several learners take the same rows. The report has their regret against the best model in hindsight.
 
 spec = spec_of(
     {

@@ -32,7 +32,7 @@ for name, share in intervals.coverage.items():
     print(f"{name or 'all days':<12}{share:.1%}")
 
 # %%
-# The weeks around the jump. The forecast is wrong for seven days, and all of them are missed. Then the intervals are
+# The figure shows the weeks around the jump. The forecast is wrong for seven days, and all of them are missed. Then the intervals are
 # wide enough, on Saturdays wider than on the other days.
 shown = slice(700, 760)
 lower, upper = np.array(limits).T
@@ -46,7 +46,7 @@ axis.set(xlabel="day", ylabel="sales", title="A second shop opens on day 730")
 axis.legend(frameon=False, loc="upper left")
 
 # %%
-# Rolling coverage by group, the width, and the sum of errors. The band is the certificate (Theorem 3).
+# ``plot`` draws the rolling coverage by group, the width, and the sum of errors. The band is the certificate (Theorem 3).
 figure = intervals.plot(window=200)
 bound = intervals.bound()
 print(
