@@ -32,8 +32,8 @@ for name, share in intervals.coverage.items():
     print(f"{name or 'all days':<12}{share:.1%}")
 
 # %%
-# The figure shows the weeks around the jump. The forecast is wrong for seven days, and all of them are missed. Then the intervals are
-# wide enough, on Saturdays wider than on the other days.
+# The figure shows the weeks around the jump. The forecast is wrong for seven days, and all of them are missed. Then the
+# intervals are wide enough, on Saturdays wider than on the other days.
 shown = slice(700, 760)
 lower, upper = np.array(limits).T
 figure, axis = plt.subplots(figsize=(8, 4), layout="constrained")
