@@ -118,3 +118,13 @@ def test_polyhedra_of_one_point_and_of_all_space():
     w = np.array([3.0, -4.0])
     np.testing.assert_array_equal(Polyhedron([[0.0, 0.0]], [1.0])(w), w)
     np.testing.assert_allclose(Polyhedron([[0.0, 0.0]], [1.0], Ball(2))(w), [0.6, -0.8])
+
+
+@pytest.mark.parametrize("size", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("seed", range(8))
+def test_a_corner_that_alone_is_feasible_is_found(seed, size):
+    """By rounding no point satisfies such limits."""
+    rng = np.random.default_rng(seed)
+    corner, cost = size * np.eye(3)[2], np.sort(rng.uniform(0.1, 1.0, 3))
+    found = Affine(-cost[None], [-(cost @ corner)]).projection(Simplex(3, size))(size * rng.standard_normal((4, 3)))
+    np.testing.assert_allclose(found, np.tile(corner, (4, 1)), atol=1e-9 * size)

@@ -243,6 +243,14 @@ def test_kinks():
     np.testing.assert_array_equal(Hinge(3, 1.0).gradient(0.99 * u, u, 1.0), -u)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_gradient_of_a_norm_is_at_most_one_long_next_to_zero(dtype):
+    """There the squares of the entries have few digits, or none."""
+    sizes = np.geomspace(np.finfo(dtype).smallest_subnormal, 1e-3, 500).astype(dtype)
+    gradients = L2Budget(1, budget=1.0).pullback(sizes[:, None], np.ones(1, dtype))
+    assert np.abs(gradients).max() <= 1 + 8 * np.finfo(dtype).eps
+
+
 def test_logistic_does_not_overflow():
     f = Logistic(1, feature_norm=1.0)
     value, gradient = f.value_and_gradient(np.array([[-1e4], [1e4], [0.0]]), np.array([1.0]), np.array(1.0))

@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 
 from longterm._base import validate
-from longterm._base.arrays import Array, FloatArray, as_column, dot, namespace, norm, signs
+from longterm._base.arrays import Array, FloatArray, as_column, dot, least_divisor, namespace, norm, signs
 from longterm.errors import InputError
 from longterm.problems.constraints.base import Constraint
 from longterm.problems.constraints.prox import ElasticNetProx, L2Prox
@@ -174,8 +174,8 @@ class L2Budget(Constraint):
         return as_column(norm(x) - self.budget)
 
     def pullback(self, x: Array, weights: Array, *parameters: Array) -> Array:
-        length = as_column(norm(x))
-        return weights * x / namespace(x).where(length > 0, length, 1.0)
+        length = as_column(norm(x))  # below the square root of the smallest number it has no correct digits
+        return weights * x / namespace(x).where(length > least_divisor(x), length, 1.0)
 
     def gradient_bound(self, over: Set) -> float:
         return 1.0

@@ -114,6 +114,9 @@ class Polyhedron:
 
     def _nearest(self, w: FloatArray) -> Nearest:
         found = nearest_point(self._rows, self._limits, w)
+        if found is None:  # a polyhedron of one point, such as a corner of a simplex, may be empty by rounding
+            size = max(np.abs(self._limits).max(initial=0.0), np.abs(w).max())
+            found = nearest_point(self._rows, self._limits + ROUNDING * size, w)
         if found is None:
             raise _empty(self.ball)
         return found
