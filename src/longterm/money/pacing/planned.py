@@ -11,24 +11,23 @@ the mean value v̄:
 
     m_t = ( T S_1(v̄) + Σ_{s≤t} S_1(v_s) ) / (T + t).
 
-**Guard.** Today may differ from the history: a plan that waits for better requests, which never come, wins less than an
-even one. So the plan τ_t is even for the most part, it is never ahead of the even pace, and it saves little. With
-s_t = ρ(t − 1) − Σ_{r<t} τ_r, what it has saved, and with φ = `even_share` and ω = `leeway`,
+The plan expects the rest of the day to be worth what the history and today were: with n = T − t + 1 and
+s_t = ρ(t − 1) − Σ_{r<t} τ_r, what it has saved, request t deserves (ρn + s_t) S_1(v_t) / (n m_t).
 
-    τ_t = φ ρ + (1 − φ) (ρ(T − t + 1) + s_t) S_1(v_t) / ((T − t + 1) m_t),
-    brought between ρ + s_t − ωρ(T − t) and ρ + s_t,        π_{t+1} = π_t e^{η (paid_t − τ_t)}.
+**Guard.** Today may differ from the history, and a plan that waits for better requests, which never come, wins less
+than an even one. Valued at the pacer's own prices, the plan has cost B_t = Σ_{r<t} π_r (ρ − τ_r) so far. It may cost at
+most the part ε = `tolerance` of the value V_t that was won, and less as the day ends:
 
-The plan depends on the requests up to t and not on what the pacer paid: it is *predictable*. It never allots less than
-φρ, the first t plans add up to at most ρt, and what is saved for the rest of the day is at most the part ω of an even
-spender's money for it. At the horizon the plans add up to the budget.
+    τ_t ≥ ρ − [ε V_t (1 − t/T) − B_t] / π_t,      0 ≤ τ_t ≤ ρ + s_t,        π_{t+1} = π_t e^{η (paid_t − τ_t)}.
+
+So what the plan has gained may be risked again, and where it has lost its allowance it is even.
 
 Needs: the horizon; past prices; the value of every request, also in `settle`.
-Guarantees: the cap, always. `spending_plan_bound` holds on every sequence, against the best that spends τ_t on each
-request. `plan` returns τ_t, so that a caller can add it up. Proof: docs/proofs/pacing.md.
+Guarantees: the cap, always. On every sequence, the value won is at least 1/(1 + ε) times that of the best that spends ρ
+on each request, less `spending_plan_bound`, which is O(√T). Proof: docs/proofs/pacing.md. `plan` returns τ_t.
 
-The plan expects the rest of the day to be worth what the history and today were. Targets that change with the request
-are not new: Jiang, Li and Zhang (arXiv 2012.06961) and Balseiro, Kumar, Mirrokni, Sivan and Wang (arXiv 2302.02006)
-take them from a model or a sample of each period.
+Targets that change with the request are not new: Jiang, Li and Zhang (arXiv 2012.06961) and Balseiro, Kumar, Mirrokni,
+Sivan and Wang (arXiv 2302.02006) take them from a model or a sample of each period.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ import numpy as np
 from longterm._base import validate
 from longterm._base.arrays import Array, as_float, like
 from longterm._base.exact_sum import ExactSum
-from longterm._base.selection import maximum, minimum
+from longterm._base.selection import maximum, minimum, where
 from longterm._base.validate import Hyper
 from longterm.errors import InputError
 from longterm.money.pacing.base import Outcome, Pacer
@@ -50,18 +49,25 @@ from longterm.money.pacing.mirror_descent import DualMirrorDescent, value_bid
 from longterm.money.pacing.price_history import PriceHistory
 from longterm.money.prices import entropic_step
 
-EVEN_SHARE, LEEWAY = 0.75, 0.03
-"""Chosen on the log of docs/benchmarks/pacing.md, so that no cell there is more than 0.3 % behind the even pace."""
+TOLERANCE = 0.003
+"""The part of the value won that a plan may cost beside the even pace."""
 
 
 class PlannedState(NamedTuple):
-    """The round, the price π_t, the payments, Σ_{r<t} S_1(v_r), and s_t = ρ(t − 1) − Σ_{r<t} τ_r."""
+    """The state before request t."""
 
     round: Array
     price: Array
+    """π_t, the price of money."""
     spent: ExactSum
     expected: Array
+    """Σ_{r<t} S_1(v_r)."""
     saved: Array
+    """s_t = ρ(t − 1) − Σ_{r<t} τ_r."""
+    cost: Array
+    """B_t = Σ_{r<t} π_r (ρ − τ_r), what the plan has cost."""
+    won: Array
+    """V_t, the value of the requests paid for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,10 +84,8 @@ class PlannedMirrorDescent(Pacer[PlannedState]):
         Past prices, from which the plan is made.
     history_days : float or array
         The weight of the history against today, in days of T requests.
-    even_share : float
-        φ in [0, 1], the part of the plan that is even. 1 is the even plan.
-    leeway : float
-        ω: what is saved for the rest of the day is at most this part of an even spender's money for it. Larger numbers
+    tolerance : float
+        ε: the part of the value won that the plan may cost beside the even pace. 0 is the even plan. Larger numbers
         gain more on days like the history, and lose more if demand falls for good.
 
     Examples
@@ -94,9 +98,8 @@ class PlannedMirrorDescent(Pacer[PlannedState]):
     >>> state = pacer.init()
     >>> float(pacer.act(state, 0.4)), float(pacer.act(state, 0.1))
     (20.0, 5.0)
-    >>> state = pacer.settle(state, Outcome(paid=0.0, value=0.1))  # a bid of 5 was not expected to win
-    >>> float(state.saved)  # three quarters of the plan are even; at most 0.03 · 10 · 9 may be saved
-    2.5
+    >>> float(pacer.plan(state, 0.1))  # a bid of 5 is not expected to win, but nothing is won yet that may be risked
+    10.0
     """
 
     budget: Hyper
@@ -105,15 +108,12 @@ class PlannedMirrorDescent(Pacer[PlannedState]):
     start: Hyper
     history: PriceHistory
     history_days: Hyper = 1.0
-    even_share: Hyper = EVEN_SHARE
-    leeway: Hyper = LEEWAY
+    tolerance: Hyper = TOLERANCE
 
     def __post_init__(self) -> None:
         validate.validate_fields(self, validate.dimension, "horizon")
         validate.validate_fields(self, validate.positive, "budget", "step", "start", "history_days")
-        validate.validate_fields(self, validate.non_negative, "even_share", "leeway")
-        if np.any(np.asarray(self.even_share) > 1):
-            raise InputError("even_share", f"{self.even_share} is above 1", "Give a share of the plan, such as 0.75")
+        validate.validate_fields(self, validate.non_negative, "tolerance")
 
     @classmethod
     def calibrated(
@@ -124,12 +124,11 @@ class PlannedMirrorDescent(Pacer[PlannedState]):
         *,
         trust: float = 0.3,
         history_days: Hyper = 1.0,
-        even_share: Hyper = EVEN_SHARE,
-        leeway: Hyper = LEEWAY,
+        tolerance: Hyper = TOLERANCE,
     ) -> PlannedMirrorDescent:
         """Return a pacer with the first price and step of `DualMirrorDescent.calibrated`."""
         even = DualMirrorDescent.calibrated(budget, horizon, history, trust=trust)
-        return cls(budget, horizon, even.step, even.start, history, history_days, even_share, leeway)
+        return cls(budget, horizon, even.step, even.start, history, history_days, tolerance)
 
     @property
     def past_requests(self) -> Hyper:
@@ -146,11 +145,11 @@ class PlannedMirrorDescent(Pacer[PlannedState]):
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> PlannedState:
         first, (price, none) = self._start(batch_shape, xp, dtype, self.start, 0.0)
-        return PlannedState(first, price, self._no_spending(batch_shape, xp), none, none)
+        return PlannedState(first, price, self._no_spending(batch_shape, xp), none, none, none, none)
 
     def renewed(self, state: PlannedState, spent: ExactSum) -> PlannedState:
         none = self.init().expected
-        return super().renewed(state, spent)._replace(expected=none, saved=none)
+        return super().renewed(state, spent)._replace(expected=none, saved=none, cost=none, won=none)
 
     def price(self, state: PlannedState) -> Array:
         return state.price
@@ -172,16 +171,16 @@ class PlannedMirrorDescent(Pacer[PlannedState]):
         >>> history = PriceHistory([10.0, 20.0], [1, 1], mean_value=0.2)
         >>> pacer = PlannedMirrorDescent(100.0, 10, step=0.1, start=0.02, history=history)
         >>> state = pacer.init()
-        >>> float(pacer.plan(state, 0.2)), round(float(pacer.plan(state, 0.1)), 9)  # all rounds alike; a poor one
-        (10.0, 7.5)
+        >>> float(pacer.plan(state, 0.2)), float(pacer.plan(state, 0.1))  # nothing is won yet, so nothing is risked
+        (10.0, 10.0)
         """
         price, t = state.price, as_float(state.round, state.price)
         rate, rest, this = like(self.rate, price), maximum(self.horizon - t, 0.0), self._deserved(state, value)
         mean = (self.past_payments(self._first(price)) + state.expected + this) / (like(self.past_requests, price) + t)
-        even, most = like(self.even_share, price), rate + state.saved
         deserved = (rate * (rest + 1.0) + state.saved) * this / ((rest + 1.0) * mean)
-        least = most - like(self.leeway, price) * rate * rest
-        return minimum(maximum(even * rate + (1.0 - even) * deserved, least), most)
+        allowed = like(self.tolerance, price) * state.won * (rest / self.horizon) - state.cost
+        least = maximum(rate - allowed / price, 0.0)
+        return minimum(maximum(deserved, least), rate + state.saved)
 
     def _first(self, price: Array) -> Array:
         """Return the first price, with the type and shape of the present one."""
@@ -193,13 +192,15 @@ class PlannedMirrorDescent(Pacer[PlannedState]):
 
     def update(self, state: PlannedState, outcome: Outcome) -> PlannedState:
         price, planned = state.price, self.plan(state, outcome.value)
-        move = like(self.step, price) * (like(outcome.paid, price) - planned)
+        paid, beside = like(outcome.paid, price), like(self.rate, price) - planned
         return PlannedState(
             state.round + 1,
-            entropic_step(price, move, self._first(price)),
+            entropic_step(price, like(self.step, price) * (paid - planned), self._first(price)),
             state.spent.add(outcome.paid),
             state.expected + self._deserved(state, outcome.value),
-            state.saved + (like(self.rate, price) - planned),
+            state.saved + beside,
+            state.cost + price * beside,
+            state.won + where(paid > 0, like(outcome.value, price), 0.0),
         )
 
 
@@ -208,19 +209,16 @@ def spending_plan_bound(
     *,
     largest_value: float,
     largest_cost: float,
-    smallest_plan: float | None = None,
     largest_plan: float | None = None,
-    planned: float | None = None,
 ) -> float:
-    """Bound the value lost against the best that spends the plan, on every sequence of requests.
+    """Bound the value lost against the best that spends ρ = budget/T on each request, on every sequence of requests.
 
-    With v ≤ v̄, c ≤ c̄, ρ ≤ τ_t ≤ τ̄, d = max(c̄, τ̄) and r = v̄/ρ, the value won is at least
+    With v ≤ v̄, c ≤ c̄, τ_t ≤ τ̄, d = max(c̄, τ̄) and r = v̄/ρ, the value won times 1 + ε is at least
 
-        Σ_t v_t min(1, τ_t/c_t) − ( r (c̄ + [Σ τ_t − budget]₊) + A/η + 2ηd v̄ T ) / (1 − ηd),
-        A = max(π_1, r ln(r/π_1) − r + π_1).
+        Σ_t v_t min(1, ρ/c_t) − ( r c̄ + A/η + 2ηd v̄ T ) / (1 − ηd),      A = max(π_1, r ln(r/π_1) − r + π_1).
 
-    The sum is the most that one can win by spending τ_t in expectation on request t, for each t. With η of order 1/√T
-    the loss is O(√T), since Σ τ_t ≤ budget and τ_t ≥ φ budget/T. Requires ηd < 1.
+    The sum is the most that one can win by spending ρ in expectation on each request. With η of order 1/√T and a budget
+    in proportion to T the bound is O(√T). Requires ηd < 1.
 
     Parameters
     ----------
@@ -228,12 +226,8 @@ def spending_plan_bound(
         Gives budget, horizon, η and π_1, single numbers.
     largest_value, largest_cost : float
         v̄ and c̄.
-    smallest_plan : float, optional
-        ρ: no request is planned less. Default: φ budget/T, which no plan is below.
     largest_plan : float, optional
-        τ̄. Default: c̄.
-    planned : float, optional
-        Σ τ_t, or a bound on it. Default: the budget.
+        τ̄. Default: the larger of c̄ and ρ.
 
     Returns
     -------
@@ -245,28 +239,20 @@ def spending_plan_bound(
     >>> from longterm.money.pacing.planned import spending_plan_bound
     >>> history = PriceHistory([0.5, 1.0], [1, 1], mean_value=1.0)
     >>> pacer = PlannedMirrorDescent(5e3, 10_000, step=0.01, start=2.0, history=history)
-    >>> round(spending_plan_bound(pacer, largest_value=1.0, largest_cost=1.0, smallest_plan=0.25), 1)
-    408.1
+    >>> round(spending_plan_bound(pacer, largest_value=1.0, largest_cost=1.0), 1)
+    406.1
     """
     v = validate.positive_scalar("largest_value", largest_value)
     c = validate.positive_scalar("largest_cost", largest_cost)
-    if smallest_plan is None:
-        smallest_plan = float(np.asarray(pacer.even_share) * np.asarray(pacer.rate))
-    least = validate.positive_scalar("smallest_plan", smallest_plan)
-    most = c if largest_plan is None else validate.positive_scalar("largest_plan", largest_plan)
-    step, start = (
-        validate.positive_scalar(name, value) for name, value in (("step", pacer.step), ("start", pacer.start))
+    step, start, rate = (
+        validate.positive_scalar(name, value)
+        for name, value in (("step", pacer.step), ("start", pacer.start), ("budget", pacer.rate))
     )
-    budget = validate.positive_scalar("budget", pacer.budget)
-    excess = max(0.0, (budget if planned is None else validate.positive_scalar("planned", planned)) - budget)
-    if least > most:
-        raise InputError(
-            "smallest_plan", f"{least:g} is above the largest plan, {most:g}", "Give a larger largest_plan="
-        )
-    size, ratio = step * max(c, most), v / least
+    most = max(c, rate) if largest_plan is None else validate.positive_scalar("largest_plan", largest_plan)
+    size, ratio = step * max(c, most), v / rate
     if size >= 1:
         raise InputError(
             "step", f"{step:g} times the largest cost is {size:g}, which is not below 1", "Use a smaller step"
         )
     divergence = max(start, ratio * math.log(ratio / start) - ratio + start)
-    return (ratio * (c + excess) + divergence / step + 2 * size * v * pacer.horizon) / (1 - size)
+    return (ratio * c + divergence / step + 2 * size * v * pacer.horizon) / (1 - size)
