@@ -85,7 +85,7 @@ class RouterHealth:
         for name, requests in self.untried.items():
             if requests >= LONGEST_UNTRIED:
                 what = f"{name} has no outcome in the last {requests:,.0f} requests"
-                remedy = "Send some requests to it with route(models=) to learn its present rewards, or remove it"
+                remedy = "Give a smaller largest= if its bound was never saved, try route(models=), or remove it"
                 found.append(RouterAlert("untried", name, f"{what}. {remedy}."))
         for name, excess in self.excess.items():
             if excess > 1:
