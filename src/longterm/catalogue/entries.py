@@ -127,6 +127,11 @@ class _ClassEntry(LearnerEntry):
     """The settings of a preset, which the user cannot change."""
 
     @property
+    def about(self) -> str:
+        settings = "; ".join(f"{name}={value!r}" for name, value in self.fixed.items())
+        return f"{super().about} With {settings}." if settings else super().about
+
+    @property
     def parameters(self) -> dict[str, inspect.Parameter]:
         hints = get_type_hints(self.build)
         every = inspect.signature(self.build).parameters

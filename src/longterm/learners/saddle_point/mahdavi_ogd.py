@@ -124,7 +124,7 @@ class MahdaviOGD(AOGD):
         delta: Literal["smallest root", "twice"] = "smallest root",
         constraint_bound: float | Literal["exact", "paper"] = "exact",
     ) -> MahdaviOGD:
-        """Make convex OGD of Mahdavi, Jin and Yang: one multiplier for the maximum or one each, for a known horizon.
+        """Make the OGD of Mahdavi et al. (2012): one multiplier for the maximum or one each, for a known horizon.
 
         Parameters
         ----------

@@ -74,7 +74,7 @@ class NoViolationMahdaviOGD(Tightened):
 
     @classmethod
     def for_problem(cls, problem: Problem, *, horizon: int, slater: SlaterPoint | None = None) -> NoViolationMahdaviOGD:
-        """Make convex OGD of Mahdavi, Jin and Yang on g + γ (their Theorem 8).
+        """Make the OGD of Mahdavi et al. (2012) on g + γ (their Theorem 8).
 
         Where γ would be above ε it is ε, and `assumptions` reports it.
 
