@@ -62,7 +62,7 @@ COMMANDS = {
 ABOUT = """\
 usage: longterm COMMAND [options]
 
-Online convex optimisation with long-term constraints.
+Make decisions one at a time, and stay within a budget in the long run.
 
 examples:
   longterm reproduce dsm sample    the paper's first experiment and a small one on real data (a minute)
