@@ -1,8 +1,8 @@
 """Make decisions one at a time, and stay within a budget in the long run.
 
-In each round a learner makes a decision. A constraint must hold in the long run, and single rounds may violate it. Start
-with `run`, a problem, a learner and a stream. Routers, pacers and ledgers are in `longterm.money`, linear models in
-`longterm.linear_model`, and prediction intervals in `longterm.calibration`.
+In each round a learner makes a decision. A constraint must hold in the long run, and single rounds may violate it.
+Start with `run`, a problem, a learner and a stream. Routers, pacers and ledgers are in `longterm.money`, linear models
+in `longterm.linear_model`, and prediction intervals in `longterm.calibration`.
 """
 
 from typing import TYPE_CHECKING
