@@ -156,7 +156,7 @@ def three_phases(seed: int, kind: str, ceiling: float, *, factor: float, reward:
 
 
 def arrival(seed: int, kind: str, ceiling: float, *, scale: tuple[float, float]) -> list[float]:
-    """Return the reward after the arrival of a fourth model, the excess and the share of the new model."""
+    """Return the reward after the arrival of a fourth model, the excess, and the new model's share over time."""
     table, rng = Table.load("val-4models"), np.random.default_rng(9000 + seed)
     warm, test = table.split(rng)
     test = test.rows(np.concatenate([rng.permutation(len(test.x)) for _ in range(2)]))
@@ -173,7 +173,7 @@ def arrival(seed: int, kind: str, ceiling: float, *, scale: tuple[float, float])
     for name, price in new.items():
         router.add_model(name, price, scale[1])
     run = stream(router, test)
-    return [run.rewards.mean(), joined(*before, run).over(ceiling), float((run.models == 3).mean())]
+    return [run.rewards.mean(), joined(*before, run).over(ceiling), *(run.models == 3).astype(float)]
 
 
 def _router(kind: str, prices: dict[str, float], ceiling: float, features: int, seed: int) -> Ours | Peer:
@@ -243,11 +243,12 @@ class Bench:
 
     def arrival(self) -> None:
         """Print rewards after a model has arrived."""
-        head("a model arrives", list(ARRIVALS), "share of the new model; over, worst")
+        head("a model arrives", list(ARRIVALS), "share of the new model; the good one half-way after; over, worst")
         for label, ceiling in self.three.items():
             for kind in kinds(cold=False):
                 parts = [self.figures(partial(arrival, scale=s), kind, ceiling) for s in ARRIVALS.values()]
-                shares = " ".join(f"{part[:, 2].mean():4.0%}" for part in parts)
+                shares = " ".join(f"{part[:, 2:].mean():4.0%}" for part in parts)
+                shares += f" {half_way_up(parts[0][:, 2:].mean(axis=0)):5d}"
                 worst = max(part[:, 1].max() for part in parts)
                 row(f"{label}: {NAMES[kind]}", [part[:, 0].mean() for part in parts], f"{shares}   {worst:+.2%}")
 
@@ -285,6 +286,13 @@ def best(table: Table, ceiling: float, benchmark: str) -> float:
     """Return the mean reward of the best mixture in hindsight."""
     budget = Budget(ceiling * len(table.x), largest=float(table.c.max()))
     return best_choices(table.r, table.c, budget, benchmark, classes=table.source).value / len(table.x)
+
+
+def half_way_up(shares: np.ndarray) -> int:
+    """Return after how many requests the share of a new model is half of its level in the last third."""
+    smooth = np.convolve(shares, np.ones(WINDOW) / WINDOW)[: len(shares)]
+    reached = smooth >= shares[-(len(shares) // 3) :].mean() / 2
+    return int(reached.argmax()) + 1 if reached.any() else len(shares)
 
 
 def half_way(shares: np.ndarray) -> tuple[int, int]:

@@ -129,7 +129,7 @@ def test_a_plan_is_hardly_behind_the_even_pace_if_values_change_for_good(factor)
         replay_auctions(kind.calibrated(budgets, 6000, past), shocked)
         for kind in (PlannedMirrorDescent, DualMirrorDescent)
     )
-    assert np.all(planned.value >= 0.99 * even.value)
+    assert np.all(planned.value >= 0.997 * even.value)
     bold = PlannedMirrorDescent.calibrated(budgets, 6000, past, tolerance=10.0)
     assert factor > 1 or np.all(replay_auctions(bold, shocked).value < 0.99 * even.value)
 
