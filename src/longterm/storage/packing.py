@@ -17,6 +17,7 @@ import sys
 import zlib
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from operator import methodcaller
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,7 +32,6 @@ LARGEST_COUNT = 2**53
 _LENGTH = struct.Struct("<I")
 _CHECKSUM = struct.Struct("<I")
 _NATIVE = {dtype: np.dtype(np.dtype(dtype).type) for dtype in DTYPES}
-_IS_LITTLE_ENDIAN = sys.byteorder == "little"
 
 
 class MalformedError(ValueError):
@@ -182,10 +182,13 @@ def require_sound(template: Any, state: Any) -> None:
             raise ValueError(f"{name} holds a number that no round leads to")
 
 
-def raw_bytes(value: Array) -> bytes:
-    """Return the little-endian bytes of an array."""
-    raw: bytes = (value if _IS_LITTLE_ENDIAN else value.astype(value.dtype.newbyteorder("<"))).tobytes()
+def _swapped_bytes(value: Array) -> bytes:
+    raw: bytes = value.astype(value.dtype.newbyteorder("<")).tobytes()
     return raw
+
+
+raw_bytes: Callable[[Array], bytes] = methodcaller("tobytes") if sys.byteorder == "little" else _swapped_bytes
+"""Return the little-endian bytes of an array."""
 
 
 class StatePacker:

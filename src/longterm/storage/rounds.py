@@ -121,9 +121,11 @@ class RoundChange(NamedTuple, Generic[S, T]):
         copy.state, copy.version = self.state, self.version
         copy.asked = max(copy.asked, number)
         if history is not None:
-            for old in (*self.expired, number, copy.asked - copy.closed_kept):
-                if old <= copy.asked - copy.closed_kept:
-                    history.pop(old, None)
+            oldest = copy.asked - copy.closed_kept
+            if oldest > 0:
+                for old in (*self.expired, number, oldest):
+                    if old <= oldest:
+                        history.pop(old, None)
             if self.key is not None:
                 copy.keys.pop(self.key, None)  # a forgotten one, so that the oldest keys come first
                 copy.keys[self.key] = number, self.round

@@ -38,7 +38,7 @@ TABLES = (
     "CREATE TABLE longterm_holds (ledger TEXT NOT NULL, key TEXT NOT NULL, account TEXT NOT NULL, "
     "amount BIGINT NOT NULL, largest BIGINT NOT NULL, asked BIGINT NOT NULL, answer BIGINT NOT NULL, grouped TEXT, "
     "spent BIGINT NOT NULL, status SMALLINT NOT NULL, lease SMALLINT NOT NULL, opened BIGINT NOT NULL, "
-    "expires BIGINT, closed BIGINT, who TEXT NOT NULL, PRIMARY KEY (ledger, key))",
+    "expires BIGINT, closed BIGINT, who TEXT NOT NULL, PRIMARY KEY (ledger, key)){clustered}",
     "CREATE TABLE longterm_entries (object TEXT NOT NULL, number BIGINT NOT NULL, made BIGINT NOT NULL, "
     "what TEXT NOT NULL, account TEXT NOT NULL, key TEXT NOT NULL, old TEXT NOT NULL, new TEXT NOT NULL, "
     "who TEXT NOT NULL, note TEXT NOT NULL, moved TEXT NOT NULL, correction TEXT, PRIMARY KEY (object, number))",

@@ -205,6 +205,18 @@ def test_a_clock_that_was_ahead_fills_no_period_but_its_own(tree, clock):
     assert tree.balance("day") == Balance(100, 0, 0)
 
 
+def test_a_rate_gives_nothing_back_twice_after_a_clock_was_ahead_until_it_is_reset(ledger, clock):
+    ledger.add_account("a", 10, rate=1)
+    clock.step(20 * DAY)
+    spend(ledger, "ahead", 10, account="a")
+    clock.step(-20 * DAY)
+    clock.advance(DAY)
+    assert ledger.balance("a") == Balance(10, 10, 0)
+    ledger.reset("a", 10)
+    clock.advance(4.0)
+    assert ledger.balance("a") == Balance(10, 6, 0)
+
+
 def test_two_clocks_that_disagree_renew_no_period_twice(tree, clock):
     """Calls of a clock that is right alternate with those of one that is 3 days ahead."""
     tree.set_limit("year", 10_000)

@@ -37,8 +37,8 @@ def encode_choice(choice: OpenChoice) -> bytes:
     )
     group = choice.group.encode()
     head = _HEAD.pack(choice.round, choice.epoch, choice.action, K, len(group), *has)
-    floats = np.concatenate([np.asarray(part, dtype=np.float64).reshape(-1) for part in numbers])
-    return head + choice.allowed.tobytes() + outcomes.seen.tobytes() + raw_bytes(floats) + group
+    floats = map(raw_bytes, [np.asarray(part, dtype=np.float64) for part in numbers])
+    return b"".join([head, choice.allowed.tobytes(), outcomes.seen.tobytes(), *floats, group])
 
 
 def decode_choice(rule: PrimalDual, content: bytes, *, refused: bool = False) -> OpenChoice:

@@ -42,8 +42,11 @@ class Sums(NamedTuple):
         loss, worst, values = feedback.loss, feedback.constraint, feedback.constraint_values
         return self.with_round(*(xp.astype(one, xp.float64, copy=False) for one in (loss, worst, values)))
 
-    def with_round(self, loss: Array, worst: Array, values: Array = 0.0) -> Sums:
-        """Return the totals with one more round, from numbers in float64. Those of one learner may be floats."""
+    def with_round(self, loss: Array, worst: Array, values: Array | None = None) -> Sums:
+        """Return the totals with one more round, from numbers in float64. Those of one learner may be floats.
+
+        Without the values of single constraints, their sums stay as they are.
+        """
         positive = maximum(worst, 0.0)
         return Sums(
             self.loss + loss,
@@ -51,7 +54,7 @@ class Sums(NamedTuple):
             self.hard + positive,
             self.squared + positive * positive,
             maximum(self.largest, worst),
-            self.per_constraint + values,
+            self.per_constraint if values is None else self.per_constraint + values,
         )
 
 

@@ -81,9 +81,9 @@ class LearnerCopy(RoundsCopy[Progress, Array]):
             self.closed_kept = window.expire_after + 1
         self._start = learner.init()
         self._x = learner.ask(self._start)
-        sums = Sums.zero(self._x.shape[:-1], 0)
-        super().__init__(Progress(self._start, sums, Counters()), window)
-        others = {"sums": np.array(sums[:_SUMS]), "counters": np.array(Counters(), dtype=np.int64)}
+        sums = np.array(Sums.zero(self._x.shape[:-1], 0)[:_SUMS])
+        super().__init__(Progress(self._start, self._totals(sums), Counters()), window)
+        others = {"sums": sums, "counters": np.array(Counters(), dtype=np.int64)}
         self._packer = StatePacker(self._start, {"counters": Counters._fields}, others)
 
     # --- changes ---------------------------------------------------------------------------------------------
@@ -123,10 +123,18 @@ class LearnerCopy(RoundsCopy[Progress, Array]):
         after = Progress(state, self._sums_with(number, feedback.constraint, loss), counters)
         return self.closing(number, after, DONE, last=number + largest_delay)
 
+    def _totals(self, sums: Array) -> Sums:
+        """Return the sums that are stored. Those of a single learner are floats, which add faster."""
+        loss, signed, hard, squared, largest = sums if self._x.ndim > 1 else sums.tolist()
+        return Sums(loss, signed, hard, squared, largest, np.zeros(()))
+
     def _sums_with(self, number: int, constraint: Array, loss: Array | None) -> Sums:
-        """Return the sums with one more round. Numbers of a single learner are floats, which add faster."""
-        worst = constraint if self._x.ndim > 1 else float(constraint)
-        sums = self.state.sums.with_round(0.0 if loss is None else loss, worst)
+        """Return the sums with one more round."""
+        sums, gain = self.state.sums, 0.0 if loss is None else loss
+        if self._x.ndim > 1:
+            sums = sums.with_round(gain, constraint)
+        else:
+            sums = sums.with_round(float(gain), float(constraint))
         if not are_finite(sums.loss + sums.signed + sums.hard):
             raise NonFiniteError("feedback", "a sum over all rounds would overflow", "Use smaller units", round=number)
         return sums
@@ -181,9 +189,7 @@ class LearnerCopy(RoundsCopy[Progress, Array]):
         played = int(np.max(np.asarray(state.round))) - 1
         require(played <= counters.told, "the state is of more rounds than were told")
         require_near(self._learner, self._learner.ask(state))
-        loss, signed, hard, squared, largest = sums
-        totals = Sums(loss, signed, hard, squared, largest, self.state.sums.per_constraint)
-        return Progress(state, totals, counters)
+        return Progress(state, self._totals(sums), counters)
 
     def encode_round(self, content: Array) -> bytes:
         return raw_bytes(content)
