@@ -17,7 +17,7 @@ from longterm.learners.optimistic.hints import GivenHints, HintModel, LastGradie
 from longterm.problems import two_dimensional
 from longterm.problems.constraints import Affine, L2Budget, VaryingAffine
 from longterm.problems.losses import Linear
-from longterm.problems.sets import Ball, Box
+from longterm.problems.sets import Ball, Box, Simplex
 from longterm.problems.streams import Replay
 
 T = 1000
@@ -213,7 +213,7 @@ def test_invalid_arguments_are_refused() -> None:
     with pytest.raises(InputError, match="table"):
         GivenHints(np.zeros(3))
     problem = two_dimensional()
-    with pytest.raises(InputError, match="meta"):
+    with pytest.raises(InputError, match="AdaHedge"):
         HintedCuts(HedgedCuts.for_problem(problem, meta="adapt-ml-prod"), problem.constraint)
     assert not OptimisticOGD.for_problem(problem).bound(problem, 10)
 
@@ -222,3 +222,14 @@ def test_invalid_arguments_are_refused() -> None:
 def test_optimistic_coco_needs_the_constants(made_for):
     with pytest.raises(InputError, match="made_for"):
         OptimisticCOCO(Ball(2), made_for)
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-6])
+@pytest.mark.parametrize("over", [Ball(3), Simplex(3)], ids=["ball", "simplex"])
+def test_hinted_points_keep_limits_in_any_unit(over: Any, unit: float) -> None:
+    """‖Σ v_j ∇g_j‖² is of the order of g⁴, which float32 cannot hold. On a simplex only a part of ∇g moves points."""
+    rows, limit = np.array([[1.0, 0.2, 0.0], [0.0, 1.0, 0.3]]), np.array([0.35, 0.4])
+    problem = Problem(over, Linear(3), Affine(unit * rows, unit * limit))
+    costs = np.tile([-0.6, -0.8, 0.0], (60, 1))
+    trace = run(problem, HintedCuts.for_problem(problem), Replay([costs]), dtype=np.float32, progress=None)
+    assert trace.hard_violation[-1] <= 0.1 * unit

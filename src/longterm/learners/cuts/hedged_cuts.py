@@ -37,7 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm._base import validate
-from longterm._base.arrays import Array, FloatArray, as_column, as_float, dots, like, namespace, to_numpy
+from longterm._base.arrays import Array, FloatArray, as_column, as_float, dots, like, namespace
 from longterm._base.selection import clamp_to_divisor
 from longterm._base.validate import Hyper
 from longterm.errors import InputError
@@ -60,6 +60,7 @@ from longterm.learners.interface.feedback import Feedback
 from longterm.learners.interface.feedback_check import OnBrokenBound
 from longterm.learners.interface.learner import Learner
 from longterm.learners.interface.needs import Need, StepKind, require_strong_convexity
+from longterm.learners.interface.states import as_numbers
 from longterm.problems import Problem
 from longterm.problems.constraints import Constraint
 from longterm.problems.sets import Set
@@ -304,22 +305,22 @@ class HedgedCuts(Learner[HedgedCutsState]):
         return np.asarray((0.5 + self.path / diameter) / factors + factors)
 
     def theorem_after(self, problem: Problem, state: HedgedCutsState) -> Mapping[str, FloatArray]:
-        T = _numbers(state.round) - 1
+        T = as_numbers(state.round) - 1
         found = self._mixed_experts(problem, T, state) if self.factors else self._strongly_convex(problem, T)
-        L, limited = bounds.joint_bound(problem, self.constraints), _numbers(state.limited)
+        L, limited = bounds.joint_bound(problem, self.constraints), as_numbers(state.limited)
         others: Mapping[str, FloatArray] = {}
         if self.known is not None:
             first = max(float(np.max(problem.constraint.values(self._start[0]))), 0.0)
             others = bounds.fixed_bounds(problem, L, first, np.asarray(self.bank), TOLERANCE, T, limited)
         elif self.remembered:
-            rows, slack = _numbers(count_rows(state.half_spaces)) + limited, EMPTY * TOLERANCE
+            rows, slack = as_numbers(count_rows(state.half_spaces)) + limited, EMPTY * TOLERANCE
             others = bounds.memory_bounds(problem, self.remembered, rows, slack, T)
         return {measure: np.minimum(bound, others.get(measure, bound)) for measure, bound in found.items()}
 
     def _mixed_experts(self, problem: Problem, T: FloatArray, state: HedgedCutsState) -> Mapping[str, FloatArray]:
         """Return the bounds (a) and (b)."""
-        c, memory = problem.constants, _numbers(state.memory)
-        S, log, sigma = _numbers(state.square_sum), _numbers(state.log_sum), np.asarray(self.sigma)
+        c, memory = problem.constants, as_numbers(state.memory)
+        S, log, sigma = as_numbers(state.square_sum), as_numbers(state.log_sum), np.asarray(self.sigma)
         # For every k the regret is the loss to expert k plus the regret of expert k.
         own = self.expert_regret(c.diameter) * c.diameter * np.sqrt(S)[..., None]
         meta = np.broadcast_to(self.meta.regret(memory), (*S.shape, self.experts)) if self.experts > 1 else 0 * own
@@ -450,7 +451,3 @@ class HedgedCuts(Learner[HedgedCutsState]):
     def report(self, state: HedgedCutsState) -> dict[str, Array]:
         weights = self.meta.weights(state.memory)
         return {f"weight_{k}": weights[..., k] for k in range(self.experts)}
-
-
-def _numbers(value: Array) -> FloatArray:
-    return np.asarray(to_numpy(value), dtype=np.float64)

@@ -23,15 +23,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm._base import validate
-from longterm._base.arrays import Array, FloatArray, as_column, dot, like, namespace, norm, to_numpy
+from longterm._base.arrays import Array, FloatArray, as_column, dot, like, namespace, norm
 from longterm._base.selection import clamp_to_divisor
 from longterm.errors import InputError
+from longterm.learners.cuts.cuts import cut_within
 from longterm.learners.cuts.hedged_cuts import HedgedCuts
 from longterm.learners.cuts.meta import AdaHedge
 from longterm.learners.cuts.modes import totals_after
 from longterm.learners.interface.feedback import Feedback
 from longterm.learners.interface.learner import Learner
 from longterm.learners.interface.needs import Need
+from longterm.learners.interface.states import as_numbers
 from longterm.learners.optimistic.hints import HintModel, LastGradient
 from longterm.problems import Problem
 from longterm.problems.constraints import Constraint
@@ -149,7 +151,7 @@ class HintedCuts(Learner[HintedCutsState]):
         return {REGRET: spread * c.diameter * G * np.sqrt(T) + (4 / 3 * log + 2) * c.diameter * G}
 
     def theorem_after(self, problem: Problem, state: HintedCutsState) -> Mapping[str, FloatArray]:
-        S, memory = (np.asarray(to_numpy(one), dtype=np.float64) for one in (state.square_sum, state.memory))
+        S, memory = as_numbers(state.square_sum), as_numbers(state.memory)
         diameter = problem.constants.diameter
         own = self.cuts.expert_regret(diameter).min() * diameter * np.sqrt(S)
         return {REGRET: own + self.cuts.meta.regret(memory)[..., 0]}
@@ -208,11 +210,10 @@ class HintedCuts(Learner[HintedCutsState]):
             z = project(z)
             if self.constraint is None:
                 normal = state.latest_normal[..., None, :]
-                broken = xp.maximum(state.latest_value[..., None] + dot(z, normal), 0.0)
-                z = project(z - as_column(broken / clamp_to_divisor(dot(normal, normal))) * normal)
+                excess = xp.maximum(state.latest_value[..., None] + dot(z, normal), 0.0)
             else:
                 excess, normal = self.constraint.squared_excess(z)
-                z = project(z - as_column(excess / clamp_to_divisor(dot(normal, normal))) * normal)
+            z = project(cut_within(self.enclosing_set, normal, excess).project(z))
         every = xp.concat([experts, z], axis=-2)
         return state._replace(x=(weights[..., None, :] @ every)[..., 0, :], experts=every)
 

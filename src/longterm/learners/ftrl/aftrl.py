@@ -34,7 +34,8 @@ from longterm.learners.ftrl.multiplier import Multiplier
 from longterm.learners.ftrl.scale_mixture import ScaleMixture, default_typical_size
 from longterm.learners.ftrl.slots import FTRLState
 from longterm.learners.interface.needs import StepKind
-from longterm.learners.interface.prox_learner import as_numbers, length_bound, prox_of
+from longterm.learners.interface.prox_learner import length_bound, prox_of
+from longterm.learners.interface.states import as_numbers
 from longterm.problems import Problem
 from longterm.theory.bounds import LONG_TERM, REGRET
 

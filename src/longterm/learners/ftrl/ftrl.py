@@ -22,7 +22,8 @@ from longterm._base.arrays import Array, FloatArray, namespace
 from longterm._base.validate import Hyper
 from longterm.learners.ftrl.slots import FTRLDual, FTRLState, Scale
 from longterm.learners.interface.feedback import Feedback
-from longterm.learners.interface.prox_learner import ProxLearner, as_numbers
+from longterm.learners.interface.prox_learner import ProxLearner
+from longterm.learners.interface.states import as_numbers
 from longterm.problems import Problem
 from longterm.theory.bounds import BoundValues, Rounds, horizons_of
 

@@ -24,7 +24,8 @@ from longterm.learners.ftrl.multiplier import Multiplier
 from longterm.learners.ftrl.slots import FTRLDual, FTRLState, Leader, NoState, Scale, SingleLeader, require_state
 from longterm.learners.interface.feedback import Feedback
 from longterm.learners.interface.needs import StepKind, require_strong_convexity
-from longterm.learners.interface.prox_learner import as_numbers, positive_or_one
+from longterm.learners.interface.prox_learner import positive_or_one
+from longterm.learners.interface.states import as_numbers
 from longterm.problems import Problem
 from longterm.problems.constraints.prox import Prox
 from longterm.theory.step_sums import power_sum

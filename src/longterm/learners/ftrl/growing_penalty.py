@@ -23,7 +23,8 @@ from longterm._base.validate import Hyper
 from longterm.errors import InputError
 from longterm.learners.ftrl.slots import FTRLDual, FTRLState, Leader, Scale
 from longterm.learners.interface.feedback import Feedback
-from longterm.learners.interface.prox_learner import as_numbers, as_reported, positive_or_one
+from longterm.learners.interface.prox_learner import as_reported, positive_or_one
+from longterm.learners.interface.states import as_numbers
 from longterm.problems import Problem
 from longterm.problems.constraints.prox import PenaltyProx, Prox
 from longterm.theory.bounds import HARD, REGRET, BoundValues

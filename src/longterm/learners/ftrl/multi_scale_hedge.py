@@ -21,7 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from longterm._base.arrays import Array, FloatArray, as_column, dot, like, namespace
-from longterm.learners.interface.prox_learner import as_numbers, positive_or_one
+from longterm.learners.interface.prox_learner import positive_or_one
+from longterm.learners.interface.states import as_numbers
 from longterm.theory.scales import BLOCK_TOLERANCE, LONGEST_BLOCK, PACE, RATIO, SCALES
 
 NEWTON_STEPS = 25

@@ -24,13 +24,13 @@ from longterm._base.validate import Hyper
 from longterm.learners.ftrl.slots import FTRLDual, FTRLState, Leader, Scale
 from longterm.learners.interface.feedback import Feedback
 from longterm.learners.interface.prox_learner import (
-    as_numbers,
     as_reported,
     length_bound,
     positive_or_one,
     require_exact,
     values_of,
 )
+from longterm.learners.interface.states import as_numbers
 from longterm.problems import Problem
 from longterm.problems.constraints.prox import Prox
 from longterm.theory.bounds import LONG_TERM, REGRET, BoundValues

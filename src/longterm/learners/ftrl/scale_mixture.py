@@ -31,7 +31,8 @@ from longterm.learners.ftrl.multi_scale_hedge import HedgeState, radii
 from longterm.learners.ftrl.multiplier import Multiplier
 from longterm.learners.ftrl.slots import FTRLDual, FTRLState, Scale, require_state
 from longterm.learners.interface.feedback import Feedback
-from longterm.learners.interface.prox_learner import as_numbers, positive_or_one
+from longterm.learners.interface.prox_learner import positive_or_one
+from longterm.learners.interface.states import as_numbers
 from longterm.problems import Problem
 from longterm.problems.constraints.prox import ElasticNetProx, Prox
 from longterm.problems.sets import Ball

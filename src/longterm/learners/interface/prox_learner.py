@@ -7,7 +7,7 @@ from typing import cast
 
 import numpy as np
 
-from longterm._base.arrays import Array, FloatArray, as_column, namespace, to_numpy
+from longterm._base.arrays import Array, as_column, namespace
 from longterm._base.validate import set_frozen
 from longterm.errors import InputError
 from longterm.learners.interface.feedback import Feedback
@@ -83,8 +83,3 @@ def positive_or_one(value: Array) -> Array:
     """Return the value, or 1 where it is 0, so that it can divide."""
     xp = namespace(value)
     return xp.where(value > 0, value, xp.ones_like(value))
-
-
-def as_numbers(value: Array) -> FloatArray:
-    """Return an array of a state as NumPy float64, for a bound."""
-    return np.asarray(to_numpy(value), dtype=np.float64)

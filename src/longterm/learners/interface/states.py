@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol, TypeVar
 
-from longterm._base.arrays import Array
+import numpy as np
+
+from longterm._base.arrays import Array, FloatArray, to_numpy
 
 
 class State(Protocol):
@@ -43,3 +45,8 @@ class QueueState(NamedTuple):
 
 
 S = TypeVar("S", bound=State)
+
+
+def as_numbers(value: Array) -> FloatArray:
+    """Return an array of a state as NumPy float64, for a bound."""
+    return np.asarray(to_numpy(value), dtype=np.float64)

@@ -21,7 +21,8 @@ from longterm.learners.ftrl.ftrl import FTRL
 from longterm.learners.ftrl.multiplier import Multiplier
 from longterm.learners.ftrl.slots import FTRLState, Leader, Scale, SingleLeader, require_state
 from longterm.learners.interface.feedback import Feedback
-from longterm.learners.interface.prox_learner import as_numbers, prox_of
+from longterm.learners.interface.prox_learner import prox_of
+from longterm.learners.interface.states import as_numbers
 from longterm.learners.optimistic.hints import HintModel, LastGradient
 from longterm.problems import Problem
 from longterm.problems.constraints.prox import Prox

@@ -33,7 +33,7 @@ from longterm._base.selection import clamp_min, clamp_to_divisor
 from longterm.errors import InputError
 from longterm.learners.interface.feedback import Feedback
 from longterm.learners.interface.learner import Learner
-from longterm.learners.interface.prox_learner import as_numbers
+from longterm.learners.interface.states import as_numbers
 from longterm.learners.optimistic.hints import HintModel, KnownConstraint, LastGradient
 from longterm.problems import Problem
 from longterm.problems.constants import Constants

@@ -22,7 +22,7 @@ from longterm._base import validate
 from longterm._base.arrays import Array, as_column, dot, namespace
 from longterm.learners.interface.feedback import Feedback
 from longterm.learners.interface.learner import Learner
-from longterm.learners.interface.prox_learner import as_numbers
+from longterm.learners.interface.states import as_numbers
 from longterm.learners.optimistic.hints import HintModel, LastGradient
 from longterm.problems import Problem
 from longterm.problems.projections.base import Projection

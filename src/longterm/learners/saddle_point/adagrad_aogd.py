@@ -29,7 +29,8 @@ from longterm._base.validate import Hyper
 from longterm.learners.ftrl.multiplier import Multiplier, MultiplierState
 from longterm.learners.interface.feedback import Feedback
 from longterm.learners.interface.learner import Learner
-from longterm.learners.interface.prox_learner import as_numbers, as_reported, positive_or_one
+from longterm.learners.interface.prox_learner import as_reported, positive_or_one
+from longterm.learners.interface.states import as_numbers
 from longterm.problems import Problem
 from longterm.problems.sets import Set
 from longterm.theory.bounds import REGRET, SIGNED, BoundValues
