@@ -676,3 +676,15 @@ def test_small_units_of_the_constraints_are_kept_in_float32(size, remembered):
         return np.array(points)
 
     np.testing.assert_allclose(played(size)[:20], played(1.0)[:20], atol=2e-3)
+
+
+@pytest.mark.parametrize("unit", [1e-15, 1e-6, 1e10])
+@pytest.mark.parametrize("over", [Ball(3), Simplex(3)], ids=["ball", "simplex"])
+def test_float32_keeps_several_limits_in_any_unit(over: Any, unit: float) -> None:
+    """‖Σ v_j ∇g_j‖² is of the order of g⁴, which float32 cannot hold."""
+    rows, limit = np.array([[1.0, 0.2, 0.0], [0.0, 1.0, 0.3]]), np.array([0.35, 0.4])
+    problem = Problem(over, Linear(3), Affine(unit * rows, unit * limit))
+    learner, costs = HedgedCuts.for_problem(problem), np.tile([-0.6, -0.8, 0.0], (100, 1))
+    trace = run(problem, learner, Replay([costs]), dtype=np.float32, progress=None)
+    assert float(trace.state.limited) == 0
+    assert trace.hard_violation[-1] <= learner.bound(problem, 100, state=trace.state)["hard_violation"]

@@ -224,7 +224,7 @@ def test_optimistic_coco_needs_the_constants(made_for):
         OptimisticCOCO(Ball(2), made_for)
 
 
-@pytest.mark.parametrize("unit", [1.0, 1e-6])
+@pytest.mark.parametrize("unit", [1.0, 1e-6, 1e-12])
 @pytest.mark.parametrize("over", [Ball(3), Simplex(3)], ids=["ball", "simplex"])
 def test_hinted_points_keep_limits_in_any_unit(over: Any, unit: float) -> None:
     """‖Σ v_j ∇g_j‖² is of the order of g⁴, which float32 cannot hold. On a simplex only a part of ∇g moves points."""

@@ -95,6 +95,18 @@ def cut_within(over: Set, gradient: Array, excess: Array) -> Cut:
     return Cut(moves * cut.distance, as_column(moves) * cut.normal)
 
 
+def cut_together(over: Set, gradient: Array, square: Array) -> Cut:
+    """Return the cuts of points of B = `over` by several constraints, from Σ_j v_j ∇g_j and ‖v‖².
+
+    The square of the first is of the order of g⁴. float64 holds it, since constants are from 1e-60 to 1e60. float32
+    holds it after a division by ‖v‖.
+    """
+    if gradient.dtype == namespace(gradient).float64:
+        return cut_within(over, gradient, square)
+    length = namespace(square).sqrt(square) + least_divisor(square)
+    return cut_within(over, gradient / as_column(length), square / length)
+
+
 def cut_by_one(x: Array, value: Array, gradient: Array, over: Set) -> Cutter:
     """Return the cuts by one constraint linearised at x, for points of B = `over`."""
     outside, normal = cut_within(over, gradient, value)
@@ -114,7 +126,7 @@ def cut_jointly(
 
     def cut(y: Array) -> Cut:
         broken = xp.maximum(values + pushforward(y - x), 0.0)
-        return cut_within(over, pullback(broken), dot(broken, broken))
+        return cut_together(over, pullback(broken), dot(broken, broken))
 
     return cut
 
@@ -124,8 +136,8 @@ def cut_by_affine(constraint: Constraint, x: Array, over: Set) -> Cutter:
     squared_excess = constraint.squared_excess_nearby(x)
 
     def cut(y: Array) -> Cut:
-        excess, gradient = squared_excess(y)
-        return cut_within(over, gradient, excess)
+        square, gradient = squared_excess(y)
+        return cut_together(over, gradient, square)
 
     return cut
 
@@ -133,8 +145,8 @@ def cut_by_affine(constraint: Constraint, x: Array, over: Set) -> Cutter:
 def cut_point(constraint: Constraint, over: Set, x: FloatArray, most: int) -> FloatArray:
     """Cut one point by a fixed g, linearised where the point is, until it satisfies g; at most `most` times."""
     for _ in range(most):
-        excess, gradient = constraint.squared_excess(x)
-        cut = cut_within(over, gradient, excess)
+        square, gradient = constraint.squared_excess(x)
+        cut = cut_together(over, gradient, square)
         if cut.distance <= ROUNDING * over.diameter:
             break
         x = over.project(cut.project(x))

@@ -26,7 +26,7 @@ from longterm._base import validate
 from longterm._base.arrays import Array, FloatArray, as_column, dot, like, namespace, norm
 from longterm._base.selection import clamp_to_divisor
 from longterm.errors import InputError
-from longterm.learners.cuts.cuts import cut_within
+from longterm.learners.cuts.cuts import cut_together, cut_within
 from longterm.learners.cuts.hedged_cuts import HedgedCuts
 from longterm.learners.cuts.meta import AdaHedge
 from longterm.learners.cuts.modes import totals_after
@@ -211,9 +211,11 @@ class HintedCuts(Learner[HintedCutsState]):
             if self.constraint is None:
                 normal = state.latest_normal[..., None, :]
                 excess = xp.maximum(state.latest_value[..., None] + dot(z, normal), 0.0)
+                cut = cut_within(self.enclosing_set, normal, excess)
             else:
-                excess, normal = self.constraint.squared_excess(z)
-            z = project(cut_within(self.enclosing_set, normal, excess).project(z))
+                square, normal = self.constraint.squared_excess(z)
+                cut = cut_together(self.enclosing_set, normal, square)
+            z = project(cut.project(z))
         every = xp.concat([experts, z], axis=-2)
         return state._replace(x=(weights[..., None, :] @ every)[..., 0, :], experts=every)
 
