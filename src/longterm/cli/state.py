@@ -43,7 +43,7 @@ class StateCommand:
       show DB                           objects, accounts, open holds and leases with their age
       set DB money/search limit=50      change limit, reserve, period, timezone or rate of an account
       set DB campaign budget=900        change budget, horizon, period or timezone of a pacer
-      set DB helpdesk limit=6000        limit, horizon, per_request, credit or bank of a chooser or router
+      set DB helpdesk limit=6000        change limits, horizon, credit or bank of a chooser or router
       reset DB money/search [SPENT]     set the money that counts as spent in the present period
       reset DB campaign [SPENT]         the same for a pacer
       release DB [LEDGER] KEY           close a hold, or the lease of a dead process
@@ -51,7 +51,7 @@ class StateCommand:
       release DB campaign TOKEN         give up an open round of a pacer, a chooser or a router
       correct DB campaign TOKEN ACTUAL  replace the cost of a closed round
       rename DB OLD NEW                 give an object another name; stop its services first
-      log DB --since 24h                who spent or changed what, when and how much, as CSV or JSON lines
+      log DB --since 24h                who spent or changed how much and when, as CSV or JSON lines
       backup DB FILE                    write a copy of a SQLite database while services use it
       restore FILE DB                   replace a database by such a copy; stop its services first
 
