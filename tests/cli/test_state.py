@@ -26,6 +26,7 @@ from longterm.money import (
     SharedAccount,
     ThompsonSampling,
 )
+from longterm.money.limit_changes import limits_of
 
 
 @pytest.fixture
@@ -53,6 +54,63 @@ def test_it_lists_objects_accounts_and_holds(state):
     text = state("show")
     for word in ("money", "ledger", "1000 a month (Europe/Berlin)", "search", "two", "67 min", "gateway"):
         assert word in text
+
+
+def test_it_lists_limits_as_set_takes_them(state, database):
+    class Own(DualMirrorDescent):
+        """It cannot be made from what the database has."""
+
+    Chooser.open(database, RULE, name="helpdesk").close()
+    LivePacer.open(database, DualMirrorDescent(20.0, 100, step=0.1, start=0.5), name="campaign").close()
+    LivePacer.open(database, Own(20.0, 100, step=0.1, start=0.5), name="own").close()
+    rows = [" ".join(line.split()) for line in state("show").splitlines()]
+    assert "campaign budget=20.0, horizon=100, period=none, timezone=UTC" in rows
+    assert "helpdesk money.limit=5.0, horizon=100" in rows
+    assert not [row for row in rows if row.startswith("own budget")]
+
+
+def test_none_removes_what_may_be_missing(state, database):
+    with (
+        closing(Router.for_models(PRICES, per_request=1e-3, bank=900.0, url=Path(database), name="models")) as router,
+        LivePacer.open(database, DualMirrorDescent(20.0, 100, step=0.1, start=0.5), name="campaign") as live,
+        Ledger.existing(database, "money") as ledger,
+    ):
+        assert "bank 900.0 → none" in state("set", "models", "bank=none")
+        state("set", "campaign", "period=day")
+        assert "period day → none" in state("set", "campaign", "period=none")
+        state("set", "money/organisation", "reserve=5")
+        state("set", "money/organisation", "reserve=none", "period=none")
+        assert ledger.settings["organisation"] == (1000, None, None, "Europe/Berlin", 0, None)
+        assert [(one.what, one.old, one.new) for one in ledger.record()[:3]] == [
+            ("reserve", 5, None),
+            ("period", "month", None),
+            ("reserve", None, 5),
+        ]
+        for words in (
+            ("models", "per_request=none"),
+            ("campaign", "budget=none"),
+            ("campaign", "timezone=none"),
+            ("money/search", "limit=none"),
+        ):
+            with pytest.raises(InputError):
+                state("set", *words)
+        assert (limits_of(router.chooser)["money.bank"], live.period, live.pacer.budget) == (None, None, 20.0)
+
+
+def test_a_release_has_its_reason_in_the_log(state, database):
+    state("release", "two", "--note", "ticket 7")
+    with Ledger.existing(database, "money") as ledger:
+        ledger.hold("search", 5, "three")
+        ledger.release("three")
+        people, every = ledger.record(holds=False), ledger.record()
+        assert [(one.what, one.key, one.old, one.new, one.note) for one in people] == [
+            ("released", "two", 50, 0, "ticket 7")
+        ]
+        assert [(one.what, one.key) for one in every] == [
+            ("released", "three"),
+            ("released", "two"),
+            ("settled", "one"),
+        ]
 
 
 def test_it_lists_what_is_open_at_this_moment(state, database):
@@ -113,7 +171,7 @@ def test_it_changes_the_limits_of_choosers_and_routers(state, database):
         state("set", "helpdesk/money", "limit=7.0")
         state("set", "helpdesk", "horizon=300")
         state("set", "models", "per_request=2e-3", "credit=0.5")
-        state("set", "good", "least_reward=0.75")
+        state("set", "good", "least_quality=0.75")
         assert chooser.metrics()["limit"] == {"money": 7.0}
         assert chooser.rule.horizon == 300
         assert router.metrics()["limit"] == {"money": pytest.approx(0.502)}
@@ -131,6 +189,12 @@ def test_it_changes_the_limits_of_choosers_and_routers(state, database):
             ("good", "per_request=1.0"),
         ):
             with pytest.raises(InputError):
+                state("set", *words)
+        for words, message in (
+            (("models", "limit=3.0"), r"^limit: cannot be changed.*\['per_request', 'credit', 'bank'\]"),
+            (("good", "per_request=1.0"), r"^per_request: cannot be changed.*'least_quality'"),
+        ):
+            with pytest.raises(InputError, match=message):
                 state("set", *words)
         with pytest.raises(InputError, match="state set DB helpdesk limit="):
             state("reset", "helpdesk")

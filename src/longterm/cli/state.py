@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Literal
+from typing import Any, Literal
 
 import tyro
 
@@ -30,6 +30,8 @@ from longterm.storage.specification import rebuilt
 MOST_HOLDS = 50
 """Open holds that `show` lists, the oldest first."""
 MOST_ENTRIES = 1_000_000
+LIMITED = ("chooser", "live pacer")
+"""Kinds of objects with limits of their own."""
 NONE = "none"
 """The value of a limit that is removed."""
 _SIZES = ((86_400, "days"), (3_600, "h"), (60, "min"), (1, "s"))
@@ -55,8 +57,9 @@ class StateCommand:
       backup DB FILE                    write a copy of a SQLite database while services use it
       restore FILE DB                   replace a database by such a copy; stop its services first
 
-    You may leave out LEDGER if the database has only one. To remove a bank or a reserve, give it the value none. The
-    log records every hold of a ledger, and every change that is made here or over HTTP, with --note and your user name.
+    You may leave out LEDGER if the database has only one. To remove a period, a reserve or a bank, give it the value
+    none. The log records every hold of a ledger, and every change that is made here or over HTTP, with --note and your
+    user name.
 
     for example:
       longterm state show service.db
@@ -100,6 +103,14 @@ class StateCommand:
         self._words("", 0, 0)
         found = [self._present(one) for one in describe(self.database)]
         _print(("name", "kind", "rounds", "open", "spent", "held", "last change (UTC)"), [_row(one) for one in found])
+        limited = []
+        for one in found:
+            if one.kind in LIMITED:
+                with suppress(InputError), self._limited(one.name) as opened:  # not if its rule is not stored whole
+                    limited.append((one.name, _limits(limits_of(opened))))
+        if limited:
+            _say("")
+            _print(("name", "limits"), limited)
         for one in found:
             if one.kind == "ledger":
                 with self._opened(one.name) as ledger:
@@ -132,9 +143,8 @@ class StateCommand:
             changes = {f"{part}.{key}" if slash else key: value for key, value in given.items()}
             change_limits(found, changes, **self._done)
             after = limits_of(found)
-        _say(
-            f"{name}: " + ", ".join(f"{key} {before[key]} → {after[key]}" for key in after if after[key] != before[key])
-        )
+        changed = [f"{key} {_value(before[key])} → {_value(one)}" for key, one in after.items() if one != before[key]]
+        _say(f"{name}: {', '.join(changed) or 'nothing has changed'}")
 
     @contextmanager
     def _limited(self, name: str) -> Iterator[Chooser | LivePacer]:
@@ -181,7 +191,7 @@ class StateCommand:
             _say(f"{key}: given up")
             return
         with self._opened(*named) as ledger:
-            ledger.release(key, force=self.force, who=_user())
+            ledger.release(key, force=self.force, **self._done)
             _say(f"{key}: released")
 
     def _correct(self) -> None:
@@ -315,6 +325,15 @@ def _print_ledger(name: str, ledger: Ledger) -> None:
             for one in holds[:MOST_HOLDS]
         ]
         _print(("key", "account", "kind", "held", "age", "ends in", "by"), listed)
+
+
+def _limits(found: dict[str, Any]) -> str:
+    """Return limits as `set` takes them."""
+    return ", ".join(f"{name}={_value(value)}" for name, value in found.items())
+
+
+def _value(limit: Any) -> str:
+    return NONE if limit in (None, "") else str(limit)
 
 
 def _kind(hold: OpenHold) -> str:

@@ -15,6 +15,8 @@ from longterm.money.choosing.chooser import Chooser
 from longterm.money.pacing.live_pacer import CHANGEABLE, LivePacer
 
 Limited = Chooser | LivePacer
+REMOVABLE = ("bank", "period")
+"""Limits that may be None: there is none from now on."""
 
 
 def limits_of(found: Limited) -> dict[str, Any]:
@@ -51,12 +53,15 @@ def change_limits(found: Limited, changes: Mapping[str, Any], *, who: str = "", 
     known = limits_of(found)
     if isinstance(found, LivePacer):
         _require_known(changes, known)
-        found.change(**changes, who=who, note=note)
+        given: dict[str, Any] = {name: "" if one is None else one for name, one in changes.items()}  # None: no change
+        found.change(**given, who=who, note=note)
         return
     names = [budget.name for budget in found.rule.budget_set.budgets]
-    only = f"{names[0]}." if len(names) == 1 else ""
-    whole = {name if name in known else f"{only}{name}": value for name, value in changes.items()}
-    _require_known(whole, known)
+    whole_names = {name.removeprefix(f"{names[0]}.") if len(names) == 1 else name: name for name in known}
+    if "least_reward" in known:
+        whole_names["least_quality"] = "least_reward"  # the word of a router
+    _require_known(changes, whole_names, known)
+    whole = {whole_names.get(name, name): value for name, value in changes.items()}
     budgets: dict[str, dict[str, Any]] = {}
     for name, value in whole.items():
         budget, dot, field = name.rpartition(".")
@@ -65,7 +70,9 @@ def change_limits(found: Limited, changes: Mapping[str, Any], *, who: str = "", 
     found.change(budgets, **{name: value for name, value in whole.items() if "." not in name}, who=who, note=note)
 
 
-def _require_known(changes: Mapping[str, Any], known: Mapping[str, Any]) -> None:
-    for name in changes:
-        if name not in known:
+def _require_known(changes: Mapping[str, Any], known: Mapping[str, Any], others: Mapping[str, Any] = {}) -> None:
+    for name, value in changes.items():
+        if name not in known and name not in others:
             raise InputError(name, f"cannot be changed{did_you_mean(name, known)}", f"Choose from {list(known)}")
+        if value is None and name.rpartition(".")[2] not in REMOVABLE:
+            raise InputError(name, "cannot be removed", "Give a value")

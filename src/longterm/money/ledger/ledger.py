@@ -355,7 +355,8 @@ settled, or for its period to end, or raise its limit.
         account : str
             The account.
         changes : mapping of str to object
-            New values of `limit`, `reserve`, `period`, `timezone` or `rate`. A period of "" or None is none.
+            New values of `limit`, `reserve`, `period`, `timezone` or `rate`. A period of "" or None is none, and so is
+            a reserve of None.
         who, note : str
             Who makes the change and why, for `record`.
 
@@ -384,7 +385,7 @@ settled, or for its period to end, or raise its limit.
         reserve = None if new["reserve"] is None else require_amount("reserve", new["reserve"])
         require_renewal(period, new["timezone"], rate)
         self._rows.set_period(database, account, period, new["timezone"], rate, who, note)
-        self._set_limit(database, account, limit, reserve, who, note)
+        self._rows.set_limits(database, account, limit, reserve, who, note)
 
     def reset(self, account: str, spent: int = 0, *, who: str = "", note: str = "") -> None:
         """Set the money spent in an account in its present period. Its parents and open holds stay as they are.
@@ -529,7 +530,7 @@ settled, or for its period to end, or raise its limit.
         given = require_text("key", key), require_amount("actual", actual), require_note("who", who)
         self._replica.run(partial(self._rows.settle, force=force), *given, position=require_position(position))
 
-    def release(self, key: str, *, force: bool = False, who: str = "") -> None:
+    def release(self, key: str, *, force: bool = False, who: str = "", note: str = "") -> None:
         """Give back a hold, or a lease whose holder died. A repeated call has no effect.
 
         Parameters
@@ -538,15 +539,15 @@ settled, or for its period to end, or raise its limit.
             The hold. What was reported as spent stays spent.
         force : bool
             Release a lease before its end. If its holder is alive, its money may be spent twice.
-        who : str
-            Who releases it, for `record`; by default who made the hold.
+        who, note : str
+            Who releases it, by default who made the hold, and why, for `record`.
 
         Raises
         ------
         InputError
             If there is no such hold, or it was settled, or it is a lease that has not ended.
         """
-        given = require_text("key", key), require_note("who", who)
+        given = require_text("key", key), require_note("who", who), require_note("note", note)
         self._replica.run(partial(self._rows.release, force=force), *given)
 
     def report(self, key: str, spent: int, *, held: int | None = None, force: bool = False) -> None:
@@ -627,7 +628,7 @@ settled, or for its period to end, or raise its limit.
         found: list[OpenHold] = self._replica.run(self._rows.open_holds, name)
         return found
 
-    def record(self, *, since: float = 0.0, most: int = 1000) -> list[RecordEntry]:
+    def record(self, *, since: float = 0.0, most: int = 1000, holds: bool = True) -> list[RecordEntry]:
         """Return what changed the money of accounts, the newest first.
 
         Closed holds, corrections, resets and changed limits are kept for `keep` seconds.
@@ -638,9 +639,11 @@ settled, or for its period to end, or raise its limit.
             Leave out what is older than this time, in seconds since 1970.
         most : int
             The largest number of entries.
+        holds : bool
+            With False, only what people have changed.
         """
         given = min(validate.non_negative_scalar("since", since), LATEST), min(validate.count("most", most), LARGEST)
-        found: list[RecordEntry] = self._replica.run(self._rows.record, *given)
+        found: list[RecordEntry] = self._replica.run(self._rows.record, *given, holds)
         return found
 
     def lease(self, account: str, amount: int, seconds: float, *, who: str | None = None) -> Lease:

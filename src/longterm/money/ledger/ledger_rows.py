@@ -153,8 +153,8 @@ class LedgerRows:
             return
         self.settle(database, key, actual, force=True)
 
-    def release(self, database: Database, key: str, who: str = "", *, force: bool = False) -> None:
-        """Give back a hold, or a lease whose holder died."""
+    def release(self, database: Database, key: str, who: str, note: str, *, force: bool = False) -> None:
+        """Give back a hold, or a lease whose holder died. What a person decides has an entry of its own."""
         hold = self._current(database, key)
         if hold.status == SETTLED:
             raise InputError("key", f"{key!r} is already settled", "Release only holds that cost nothing")
@@ -164,6 +164,8 @@ class LedgerRows:
             what = f"{key!r} is a lease that has not expired, so its holder may still spend it"
             raise InputError("key", what, "Wait for its end, or give force=True if its holder is dead")
         self._close(database, hold, hold.spent, RELEASED, who)
+        if force or note:
+            self.enter(database, STATUS[RELEASED], hold.account, hold.answer, hold.spent, who or hold.who, note, key)
 
     def account_of(self, database: Database, key: str) -> str:
         """Return the account of a hold."""
@@ -332,13 +334,16 @@ class LedgerRows:
             if account is None or one.account == account
         ]
 
-    def record(self, database: Database, since: float, most: int) -> list[RecordEntry]:
+    def record(self, database: Database, since: float, most: int, holds: bool) -> list[RecordEntry]:
         """Return what changed the money of accounts since a time, the newest first."""
         self.expire(database, database.now())
         entries = read_entries(database, self.ledger, since, most)
         found = [one._replace(key=_key(one.key)) for one in entries]
-        for row in database.read(sql.READ_CLOSED_HOLDS, self.ledger, int(since * SECOND), most):
+        entered = {one.key for one in entries if one.what == STATUS[RELEASED]}
+        for row in database.read(sql.READ_CLOSED_HOLDS, self.ledger, int(since * SECOND), most) if holds else ():
             one = self._checked(database, Hold(*row))
+            if one.key in entered:
+                continue
             closed = STATUS[one.status], one.account, _key(one.key), one.answer, one.spent, one.who, ""
             found.append(RecordEntry((one.closed or 0) / SECOND, *closed))
         return sorted(found, key=lambda entry: -entry.time)[:most]
