@@ -27,6 +27,7 @@ __all__ = [
     "StorageError",
     "StreamEndedError",
     "TokenError",
+    "UnaffordableError",
     "UnknownTokenError",
     "WindowFullError",
 ]
@@ -84,6 +85,10 @@ class StreamEndedError(InputError):
 
 class ScheduleError(InputError):
     """A schedule violates one of the conditions C1–C3."""
+
+
+class UnaffordableError(InputError):
+    """No allowed action is affordable at present."""
 
 
 class RepeatedPositionError(InputError):
@@ -244,6 +249,8 @@ class SnapshotError(StorageError):
     """A snapshot file that cannot be used."""
 
 
+UNAVAILABLE = "unavailable"
+"""The reason of a `DatabaseError` if the server of the database cannot be reached."""
 RESTORE = "Restore a backup"
 """The remedy for a damaged database. The message adds the command."""
 

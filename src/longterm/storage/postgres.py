@@ -9,7 +9,7 @@ from functools import cache, lru_cache
 from typing import Any
 
 from longterm._base.extras import missing_extra
-from longterm.errors import DatabaseError
+from longterm.errors import UNAVAILABLE, DatabaseError
 from longterm.storage.engine import BUSY_SECONDS, SET_VERSION, Durability, Engine, tables
 from longterm.storage.pool import ConnectionPool, pool_of
 from longterm.storage.schema import LOCK_OBJECT, Statement
@@ -165,7 +165,7 @@ class PostgresEngine(Engine):
         if self._connection is not None and (self._connection.closed or self._connection.broken):
             self.disconnect()
         text = str(error).strip().partition("\n")[0] or type(error).__name__
-        return DatabaseError(self.path, "unavailable", text, "Check the server, then call again")
+        return DatabaseError(self.path, UNAVAILABLE, text, "Check the server, then call again")
 
 
 def _are_of_different_rows(statements: Sequence[Statement]) -> bool:

@@ -1,6 +1,7 @@
 """Limits that change while a chooser is used: in memory, in a database with several copies, and after a restart."""
 
 import linecache
+import math
 import sys
 import threading
 from contextlib import closing
@@ -270,6 +271,21 @@ def test_a_router_changes_its_least_quality():
         router.change(per_request=1.0)
     with pytest.raises(InputError):
         router.change(least_quality=1.5)
+
+
+def test_a_bank_that_is_too_small_is_refused_and_does_not_prevent_a_start(tmp_path):
+    options = {"per_request": 1e-3, "url": tmp_path / "a.db"}
+    with closing(Router.for_models(PRICES, **options)) as router:
+        for changes in ({"bank": 1.0}, {"bank": 1e5, "per_request": 1e-9}):
+            with pytest.raises(InputError, match=r"^bank: .*it could never answer"):
+                router.change(**changes)
+        assert router.chooser.rule.limits["money.bank"] is None
+        router.chooser.change({"money": {"bank": 1.0}})  # as a command does, which knows no prices
+    with closing(Router.for_models(PRICES, **options, follow=True)) as router:
+        assert router.chooser.rule.limits["money.bank"] == 1.0
+        router.change(bank=math.inf)
+    with pytest.raises(InputError, match=r"^largest: .*it could never answer"):
+        Router.for_models(PRICES, **options, bank=1.0)
 
 
 class StopError(Exception):

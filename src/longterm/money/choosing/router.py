@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 
 from longterm._base import validate
 from longterm._base.messages import did_you_mean, shown
-from longterm.errors import DatabaseError, InputError
+from longterm.errors import DatabaseError, InputError, UnaffordableError
 from longterm.money.budgets import LARGEST_STORED, Ceiling
 from longterm.money.choosing.choice import Choice
 from longterm.money.choosing.chooser import Chooser
@@ -213,7 +213,7 @@ class Router:
             chooser = Chooser.open(url, rule, seed=seed, names=list(models), **options)
         router = cls(chooser, models, encode, largest=largest)
         for name in models:
-            router._require_room(name, "largest", router.largest[name])
+            router._require_room(name, "largest", router.largest[name], ceiling=budget)
             router._raise_bound(name)  # by what was paid before a restart
         return router
 
@@ -256,6 +256,11 @@ class Router:
             The largest cost of this request for some models.
         key : str, optional
             An idempotency key, as for `Chooser.act`.
+
+        Raises
+        ------
+        UnaffordableError
+            If the account of the router cannot pay for any of them.
         """
         expected, most = self._announced(costs, bounds)
         wanted = set(range(len(expected)))
@@ -280,7 +285,8 @@ class Router:
 
         choice = self._allowing_unknown_models(act)
         if choice.action is None:
-            raise InputError("models", "contains no model that is in use and affordable", "Allow more models")
+            remedy = "Settle open requests, raise the limit of the account, or allow more models"
+            raise UnaffordableError("models", "contains no model that is in use and affordable", remedy)
         return Route(self._name(choice.action), choice)
 
     def settle(
@@ -453,7 +459,11 @@ class Router:
         if least_quality is not None and self._has_ceiling:
             raise InputError("least_quality", "can be changed only in a router without a ceiling", "Change per_request")
         name = self.chooser.rule.budget_set.budgets[0].name
-        self.chooser.change({name: fields} if fields else {}, least_reward=least_quality, who=who, note=note)
+        new = {name: fields} if fields else {}
+        (ceiling,) = self.chooser.rule.with_limits(new, None, least_quality).budget_set.budgets
+        for model, most in self.largest.items():
+            self._require_room(model, "bank", most, ceiling=ceiling)
+        self.chooser.change(new, least_reward=least_quality, who=who, note=note)
 
     def record(self, *, since: float = 0.0, most: int = 1000) -> list[RecordEntry]:
         """Return what people have changed, the newest first; see `Chooser.record`."""
@@ -538,11 +548,14 @@ class Router:
                 if self.chooser.rule.actions == count:
                     raise
 
-    def _require_room(self, name: str, argument: str, most: float, price: float | None = None) -> None:
+    def _require_room(
+        self, name: str, argument: str, most: float, price: float | None = None, ceiling: Any = None
+    ) -> None:
         """Raise an InputError if a cost is too large, or a bank too small for a model that is not the cheapest."""
         if not most <= LARGEST_STORED:
             raise InputError(argument, f"of {name!r} is {most:g}", "Give costs in a larger unit of money")
-        ceiling = self.chooser.rule.budget_set.budgets[0]
+        if ceiling is None:
+            ceiling = self.chooser.rule.budget_set.budgets[0]
         if not isinstance(ceiling, Ceiling) or ceiling.bank is None:
             return
         depth = ceiling.credit + ceiling.bank * ceiling.per_request
