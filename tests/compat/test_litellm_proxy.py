@@ -45,6 +45,8 @@ def proxy(tmp_path_factory):
     config = yaml.safe_load((EXAMPLE / "config.yaml").read_text())
     for one in config["model_list"]:
         one["litellm_params"] |= {"mock_response": one["model_name"], "api_key": "none"}
+    failing = {"model": "openai/gpt-4o-mini", "mock_response": "litellm.InternalServerError", "api_key": "none"}
+    config["model_list"].append({"model_name": "failing", "litellm_params": failing})
     (folder / "config.yaml").write_text(yaml.safe_dump(config))
     environment = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_MASTER_KEY": KEY, "LONGTERM_LIMIT": str(LIMIT)}
     command = [sys.executable, "-m", "litellm.proxy.proxy_cli", "--config", "config.yaml", "--port", str(port)]
@@ -81,6 +83,20 @@ def ask(url, model):
     status, text = fetch(f"{url}/chat/completions", json.dumps(body).encode(), headers)
     answer = json.loads(text)
     return status, answer["choices"][0]["message"]["content"] if status == 200 else answer["error"]
+
+
+def test_attempts_that_fail_hold_no_money(proxy):
+    url, database = proxy
+    with ThreadPoolExecutor(8) as threads:
+        failed = list(threads.map(ask, [url] * 16, ["failing"] * 16))
+    assert {status for status, _ in failed} == {500}
+    with Ledger.existing(database, "money") as ledger:
+        deadline = time.monotonic() + 10
+        while ledger.open_holds() and time.monotonic() < deadline:
+            time.sleep(0.2)
+        assert (ledger.balance("proxy").spent, ledger.balance("proxy").held) == (0, 0)
+        attempts = [one for one in ledger.record(most=100_000) if one.what == "released"]
+    assert len(attempts) > 16  # LiteLLM tries again
 
 
 def test_the_money_ends_with_402_and_no_other_group_answers(proxy):

@@ -316,6 +316,15 @@ class BudgetStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[m
         """Settle a cost of 0 and skip the choice."""
         self.log_failure_event(kwargs, response_obj, start_time, end_time)
 
+    async def async_post_call_failure_deployment_hook(
+        self, request_data: Mapping[str, Any], exception: Exception, call_type: Any, *args: Any, **kwargs: Any
+    ) -> None:
+        """Settle a cost of 0 and skip the choice of one attempt.
+
+        Of a request that the proxy has tried several times, LiteLLM logs one failure only.
+        """
+        await asyncio.to_thread(self.log_failure_event, request_data, None, None, None)
+
     def _cost(self, action: int, stated: Any, response: Any) -> float:
         """Return the cost that LiteLLM states, or that of the tokens it reports. Warn if the first is the larger."""
         usage = response["usage"] or {}
