@@ -8,7 +8,7 @@ import pytest
 
 from longterm import InputError
 from longterm.server import Client, ServerError
-from servers import fetch
+from servers import fetch, in_thread
 
 JSON = {"Content-Type": "application/json"}
 
@@ -199,3 +199,29 @@ def test_a_message_of_a_queue_counts_once(url):
         client.tell("demand", asked["token"], outcome=1.0, position=place)
         with pytest.raises(ServerError, match="applied already"):
             client.tell("demand", asked["token"], outcome=1.0, position=place)
+
+
+SHARED = """
+database = "service.db"
+durability = "relaxed"
+[ledger.money]
+accounts.team = {limit = 0}
+[router.models]
+prices = {small = 1.0, large = 2.0}
+per_request = 1.5
+account = {ledger = "money", account = "team", units = 1.0}
+[chooser.images]
+actions = ["small", "large"]
+horizon = 10
+budgets = [{limit = 3.0, largest = 1.0}]
+account = {ledger = "money", account = "team", units = 1.0}
+"""
+
+
+def test_an_empty_account_answers_402_for_routers_and_choosers(tmp_path):
+    with in_thread(tmp_path, SHARED) as url, Client(url) as client:
+        for name, request in (("models", {"prompt": "x"}), ("images", {"context": [1.0]})):
+            with pytest.raises(ServerError) as caught:
+                client.act(name, **request)
+            assert (caught.value.status, caught.value.code) == (402, "out of budget")
+            assert caught.value.remedy

@@ -76,7 +76,7 @@ def test_every_object_of_a_worker_shares_two_connections(tmp_path, monkeypatch):
             assert other.execute(count).fetchone()[0] == 1 + 2
             with psycopg.connect(running.url) as locking:
                 locking.execute("SELECT 1 FROM longterm_objects WHERE name IN ('images', 'models') FOR UPDATE")
-                images, models = service.objects["images"].chooser, service.objects["models"].router
+                images, models = service.objects["images"].chooser, service.objects["models"]
                 blocked = [threading.Thread(target=images.act, args=([1.0, 0.0], [0.5, 0.5]))]
                 blocked += [threading.Thread(target=models.route, args=("x",))]
                 for thread in blocked:

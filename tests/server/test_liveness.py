@@ -13,7 +13,9 @@ from functools import partial
 import pytest
 
 import postgres
-from longterm.server import Client, ServerError
+from longterm import InputError
+from longterm.errors import UNAVAILABLE, DatabaseError
+from longterm.server import Client, ServerError, app
 from longterm.server.gate import Gate
 from longterm.server.lanes import BusyError, Lane
 from longterm.server.tokens import Tokens
@@ -59,6 +61,9 @@ def test_health_answers_while_the_database_is_locked(tmp_path):
             time.sleep(0.5)
             assert [probe(url) for _ in range(18)] == [200] * 18
             assert probe(url, "/ready", 5.0) == 503
+            status, text = fetch(f"{url}/metrics")  # the alert needs an answer that says so
+            assert status == 200
+            assert 'longterm_up{object="money"} 0.0' in text
         finally:
             other.execute("ROLLBACK")
             other.close()
@@ -70,6 +75,24 @@ def test_health_answers_while_the_database_is_locked(tmp_path):
 
 
 @pytest.mark.slow
+def test_a_worker_that_starts_without_its_database_waits_for_it(tmp_path, monkeypatch, caplog):
+    path, read, attempts = tmp_path / "service.toml", app.read_service, []
+    path.write_text(SERVICE)
+
+    def fail_twice(*args, **kwargs):
+        attempts.append(args)
+        if len(attempts) < 3:
+            raise DatabaseError("postgresql://nobody@nowhere/x", UNAVAILABLE, "no answer", "Check the server")
+        return read(*args, **kwargs)
+
+    monkeypatch.setattr(app, "START_PAUSE", 0.01)
+    monkeypatch.setattr(app, "read_service", fail_twice)
+    app._wait_for_service(str(path)).close()
+    assert len([one for one in caplog.records if "waits for the database" in one.getMessage()]) == 2
+    with pytest.raises(InputError):
+        app._wait_for_service(str(tmp_path / "nothing.toml"))
+
+
 def test_a_locked_object_delays_no_other_one(tmp_path):
     with postgres.server() as running:
         if running is None:

@@ -48,6 +48,10 @@ def busy(tmp_path_factory):
             client.tell("power", client.ask("power")["token"], loss_parameters=[[1.0, 0.0]])
             client.tell("demand", client.ask("demand", prediction=1.0, groups=["a"])["token"], outcome=1.0 + number % 3)
             time.sleep(0.2)
+        client.set("campaign", budget=12.0, note="ticket 9")
+        for number in range(60):  # they leave what people have changed on the page
+            with suppress(ServerError):
+                client.hold("money", "organisation", 120, f"more {number}")
         yield url
 
 
@@ -105,9 +109,11 @@ def test_words_are_explained_and_the_last_refusals_listed(driver, busy):
         "return [...document.querySelectorAll('figure')].map(f => f.querySelector('p')?.textContent)"
     )
     assert all(captions)
-    rows = driver.execute_script("return [...document.querySelectorAll('#events tbody tr')].map(r => r.textContent)")
-    assert len(rows) >= 4
-    assert all("refused" in row and "money/organisation" in row for row in rows)
+    read = "return [...document.querySelectorAll(`#${arguments[0]} tbody tr`)].map(r => r.textContent)"
+    WebDriverWait(driver, 20).until(lambda d: len(d.execute_script(read, "refusals")) == 50)
+    assert all("refused" in row and "money/organisation" in row for row in driver.execute_script(read, "refusals"))
+    (change,) = driver.execute_script(read, "changes")
+    assert "budgetcampaign10 → 12 ticket 9this machine" in change.replace(".0", "")
     assert driver.find_element("css selector", "#guide a").get_attribute("href") == "https://example.org/guide"
 
 

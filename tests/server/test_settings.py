@@ -173,6 +173,53 @@ def test_promtool_accepts_the_rules_and_the_metrics(tmp_path):
     subprocess.run(["promtool", "check", "metrics"], input=text, check=True)
 
 
+RULES = """
+rule_files: [{rules}]
+evaluation_interval: 1m
+tests:
+  - interval: 1m
+    input_series:
+      - {{series: 'longterm_build_info', values: '1+0x20'}}
+      - {{series: 'longterm_limit{{object="money", part="team"}}', values: '100+0x20'}}
+      - {{series: 'longterm_spent{{object="money", part="team"}}', values: '79 80 99 100 0+0x16'}}
+      - {{series: 'longterm_limit{{object="models", part="money"}}', values: '1+1x20'}}
+      - {{series: 'longterm_spent{{object="models", part="money"}}', values: '1+1x20'}}
+      - {{series: 'longterm_alert{{object="models", part="unspent"}}', values: '0+0x20'}}
+      - {{series: 'longterm_up{{object="money"}}', values: '1 1 1 1 1 1 0+0x14'}}
+      - {{series: 'longterm_up{{object="models"}}', values: '1+0x20'}}
+      - {{series: 'longterm_refused_total{{object="money"}}', values: '0+0x5 1+0x14'}}
+    alert_rule_test:
+{cases}
+"""
+CASES = [
+    ("0m", "LongtermMoney80", []),
+    ("1m", "LongtermMoney80", [{"object": "money", "part": "team"}]),
+    ("2m", "LongtermMoney100", []),
+    ("3m", "LongtermMoney100", [{"object": "money", "part": "team"}]),
+    ("4m", "LongtermMoney80", []),
+    ("5m", "LongtermDatabaseDown", []),
+    ("8m", "LongtermDatabaseDown", [{"object": "money"}]),
+    ("8m", "LongtermServerDown", []),
+    ("5m", "LongtermRefusals", []),
+    ("8m", "LongtermRefusals", [{"object": "money"}]),
+]
+"""The time, the alert, and the labels of those that fire."""
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="needs promtool (Debian: prometheus)")
+def test_the_alerts_fire_when_they_should(tmp_path):
+    rules = re.sub(r"annotations: .*", "", (EXAMPLES / "alerts.yml").read_text())
+    rules = re.sub(r"labels: \{severity.*", "", rules)
+    (tmp_path / "alerts.yml").write_text(rules)
+    cases = [
+        {"eval_time": time, "alertname": name, "exp_alerts": [{"exp_labels": one} for one in labels]}
+        for time, name, labels in CASES
+    ]
+    (tmp_path / "test.yml").write_text(RULES.format(rules="alerts.yml", cases=f"      {json.dumps(cases)}"))
+    done = subprocess.run(["promtool", "test", "rules", "test.yml"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_objects_share_an_account(tmp_path):
     account = {"ledger": "money", "account": "team", "units": 100.0}
     pacer = {"rule": {"kind": "DualMirrorDescent", "budget": 10.0, "horizon": 9, "step": 0.1, "start": 0.5}}

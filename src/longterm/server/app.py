@@ -8,13 +8,21 @@ import os
 import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from time import perf_counter, time
+from time import perf_counter, sleep, time
 from typing import Any
 
 from longterm import __version__
 from longterm._base.extras import missing_extra
 from longterm._base.messages import did_you_mean
-from longterm.errors import BrokenBoundWarning, HorizonWarning, InputError, LongtermError, OverspentWarning
+from longterm.errors import (
+    UNAVAILABLE,
+    BrokenBoundWarning,
+    DatabaseError,
+    HorizonWarning,
+    InputError,
+    LongtermError,
+    OverspentWarning,
+)
 from longterm.server.access_log import AccessLog
 from longterm.server.gate import Exchange, Gate
 from longterm.server.history import STEP, WEEK, WEEK_OBJECT, WEEK_STEP, History, HistoryRecorder
@@ -40,6 +48,8 @@ HISTORY_STEP = "LONGTERM_HISTORY_STEP"
 ACCESS_LOG = "LONGTERM_ACCESS_LOG"
 """The environment variable that is "1" if workers write an access log."""
 LOG = logging.getLogger("longterm.server")
+START_PAUSE = 1.0
+"""Seconds between two attempts of a worker to reach the database."""
 FLUSH_SECONDS = 1.0
 """Counts are added to the history this often."""
 _REFUSALS: dict[int | str, dict[str, Any]] = {
@@ -57,7 +67,22 @@ def from_environment() -> Gate:
         warnings.filterwarnings("ignore", category=category)
     step, token = int(os.environ.get(HISTORY_STEP, STEP)), os.environ.get("LONGTERM_TOKEN", "")
     log = AccessLog() if os.environ.get(ACCESS_LOG) == "1" else None
-    return create_app(read_service(path, apply=False), token=token, step=step, log=log)
+    return create_app(_wait_for_service(path), token=token, step=step, log=log)
+
+
+def _wait_for_service(path: str) -> Service:
+    """Open the objects of a worker that is replaced, once the database can be reached.
+
+    The supervisor of uvicorn would notice a worker that ends while it starts only after a minute.
+    """
+    while True:
+        try:
+            return read_service(path, apply=False)
+        except DatabaseError as error:
+            if error.reason != UNAVAILABLE:
+                raise
+            LOG.error("a worker waits for the database: %s", error)
+            sleep(START_PAUSE)
 
 
 def create_app(service: Service, *, token: str = "", step: int = STEP, log: AccessLog | None = None) -> Gate:

@@ -8,28 +8,24 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from longterm._base.messages import did_you_mean
 from longterm.calibration import LiveIntervals
-from longterm.errors import InputError, LongtermError
+from longterm.errors import InputError, UnaffordableError
 from longterm.learners import Feedback
-from longterm.money import Ledger, LivePacer
+from longterm.money import Ledger, LivePacer, Router
+from longterm.money.choosing.choice import Choice
 from longterm.money.limit_changes import change_limits, limits_of
 from longterm.play import LiveLearner
 from longterm.server import requests as bodies
 from longterm.server.requests import NONE
-from longterm.server.service import ServedChooser, ServedRouter
+from longterm.server.service import ServedChooser
 
 LOG = logging.getLogger("longterm.server")
-_LATER = "Wait for open choices to be settled, or raise the limit with longterm state set"
-
-
-class RefusedError(LongtermError):
-    """A chooser can afford no action."""
 
 
 class Call(NamedTuple):
@@ -63,16 +59,14 @@ class Call(NamedTuple):
 # --- choosers and routers ---------------------------------------------------------------------------------------
 
 
-def act(found: ServedChooser | ServedRouter, body: bodies.Act, who: str) -> bodies.Acted:
+def act(found: ServedChooser | Router, body: bodies.Act, who: str) -> bodies.Acted:
     """Answer a request: the action of a chooser, or the model of a router. 402: nothing is affordable."""
-    choice = _route(found, body) if isinstance(found, ServedRouter) else _choose(found, body)
-    if choice.action is None:
-        raise RefusedError(f"no allowed action of {body.name!r} is affordable. {_LATER}.")
-    action, prices = found.actions[choice.action], choice.prices.tolist()
+    action, choice = _route(found, body) if isinstance(found, Router) else _choose(found, body)
+    prices = choice.prices.tolist()
     return bodies.Acted(token=str(choice), action=action, probability=choice.probability, prices=prices)
 
 
-def _choose(found: ServedChooser, body: bodies.Act) -> Any:
+def _choose(found: ServedChooser, body: bodies.Act) -> tuple[str, Choice]:
     if body.prompt is not None:
         raise InputError("prompt", "is an argument of routers, and this object is a chooser", "Give context=")
     for name in ("costs", "bounds"):
@@ -80,16 +74,21 @@ def _choose(found: ServedChooser, body: bodies.Act) -> Any:
             raise InputError(
                 name,
                 "are given by name, but this object is a chooser and takes a list",
-                f"Give a list in the order of {list(found.actions)}",
+                f"Give a list in the order of {list(found.names)}",
             )
     allowed = None
     if body.allowed is not None:
-        _require_actions(found.actions, body.allowed)
-        allowed = [action in body.allowed for action in found.actions]
-    return found.chooser.act(body.context, body.costs, body.bounds, allowed=allowed, key=body.key)  # type: ignore[arg-type]
+        stored = found.chooser.names
+        _require_actions(stored, body.allowed)
+        allowed = [action in body.allowed for action in stored]
+    choice = found.chooser.act(body.context, body.costs, body.bounds, allowed=allowed, key=body.key)  # type: ignore[arg-type]
+    if choice.action is None:
+        remedy = "Settle open choices, or raise the limit with longterm state set"
+        raise UnaffordableError("allowed", f"has no action of {body.name!r} that is affordable", remedy)
+    return found.name_of(choice.action), choice
 
 
-def _route(found: ServedRouter, body: bodies.Act) -> Any:
+def _route(found: Router, body: bodies.Act) -> tuple[str, Choice]:
     if body.prompt is None:
         raise InputError("prompt", "is missing", "Give the text that is routed")
     costs: dict[str, dict[str, float] | None] = {}
@@ -99,14 +98,15 @@ def _route(found: ServedRouter, body: bodies.Act) -> Any:
             raise InputError(
                 name,
                 "are a list, but this object is a router and takes names",
-                f"Give numbers by name, of {list(found.actions)}",
+                f"Give numbers by name, of {list(found.names)}",
             )
-        _require_actions(found.actions, given or ())
+        _require_actions(found.names, given or ())
         costs[name] = given
-    return found.router.route(body.prompt, models=body.allowed, key=body.key, **costs).choice
+    route = found.route(body.prompt, models=body.allowed, key=body.key, **costs)
+    return route.model, route.choice
 
 
-def _require_actions(known: tuple[str, ...], given: Any) -> None:
+def _require_actions(known: Sequence[str], given: Any) -> None:
     for name in given:
         if name not in known:
             raise InputError(
@@ -114,14 +114,14 @@ def _require_actions(known: tuple[str, ...], given: Any) -> None:
             )
 
 
-def settle(found: ServedChooser | ServedRouter | LivePacer, body: bodies.Settle, who: str) -> bodies.Done:
+def settle(found: ServedChooser | Router | LivePacer, body: bodies.Settle, who: str) -> bodies.Done:
     """Report the outcome of a choice or a bid. Each part counts once."""
     if isinstance(found, LivePacer):
         if body.paid is None:
             raise InputError("paid", "is missing", "Give the payment: 0 if the auction was lost")
         found.settle(body.token, body.paid, price=body.price, won=body.won, position=_position(body))
     else:
-        follows = body.cost_follows or (isinstance(found, ServedRouter) and body.cost is None)
+        follows = body.cost_follows or (isinstance(found, Router) and body.cost is None)
         costs: dict[str, Any] = {"rewards": body.rewards, "costs": body.costs, "cost_follows": follows}
         found.chooser.settle(body.token, body.reward, body.cost, **costs, position=_position(body))
     return bodies.Done()
@@ -208,7 +208,7 @@ def release(found: Ledger, body: bodies.Release, who: str) -> bodies.Done:
 
 
 def change(
-    found: Ledger | LivePacer | ServedChooser | ServedRouter, body: bodies.ChangeRequest, who: str
+    found: Ledger | LivePacer | ServedChooser | Router, body: bodies.ChangeRequest, who: str
 ) -> bodies.SettingsReply | bodies.LimitsReply:
     """Change the settings of an account, the budget of a pacer, or the limits of a chooser or a router."""
     given = body.model_dump(exclude={"name", "account", "note"}, exclude_none=True)
@@ -219,8 +219,6 @@ def change(
         found.change(body.account, given, who=who, note=body.note)
         return _settings(found, body.account)
     limited: Any = getattr(found, "chooser", found)
-    if "least_quality" in given:
-        given["least_reward"] = given.pop("least_quality")
     before = limits_of(limited)
     changes = {f"{body.account}.{name}" if body.account else name: one for name, one in given.items()}
     change_limits(limited, changes, who=who, note=body.note)
@@ -242,15 +240,15 @@ def reset(found: Ledger | LivePacer, body: bodies.Reset, who: str) -> bodies.Set
         found.reset(body.spent, who=who, note=body.note)
         LOG.warning("%s: spent %g was reset to %g by %s. %s", body.name, before, body.spent, who, body.note)
         return bodies.LimitsReply(limits=limits_of(found), spent=found.spent)
-    if body.account is None or not isinstance(body.spent, int):
-        raise InputError("account", "is missing, or the amount is not whole", "Name the account, and give whole units")
+    if body.account is None:
+        raise InputError("account", "is missing", "Name the account of the ledger")
+    if not isinstance(body.spent, int):
+        raise InputError("spent", f"is {body.spent}", "Give a whole number of the ledger's units")
     found.reset(body.account, body.spent, who=who, note=body.note)
     return _settings(found, body.account)
 
 
-def correct(
-    found: Ledger | LivePacer | ServedChooser | ServedRouter, body: bodies.Correct, who: str
-) -> bodies.Corrected:
+def correct(found: Ledger | LivePacer | ServedChooser | Router, body: bodies.Correct, who: str) -> bodies.Corrected:
     """Replace the cost of a settled hold, choice or bid. Both costs stay in the record."""
     given: dict[str, Any] = {"correction": body.correction, "force": body.force}
     if not isinstance(found, Ledger):
@@ -259,20 +257,22 @@ def correct(
         rounds: Any = getattr(found, "chooser", found)
         rounds.correct(body.token, float(body.actual), who=who, note=body.note, **given)
         return bodies.Corrected(new=body.actual)
-    if body.key is None or not isinstance(body.actual, int):
-        raise InputError("key", "is missing, or the amount is not whole", "Give the key of the hold and whole units")
+    if body.key is None:
+        raise InputError("key", "is missing", "Give the key of the hold")
+    if not isinstance(body.actual, int):
+        raise InputError("actual", f"is {body.actual}", "Give a whole number of the ledger's units")
     done = found.correct(body.key, body.actual, who=who, note=body.note, **given)
     return bodies.Corrected(account=done.account, old=done.old, new=done.new, moved=list(done.moved))
 
 
 def force_release(
-    found: Ledger | LivePacer | ServedChooser | ServedRouter, body: bodies.ForceRelease, who: str
+    found: Ledger | LivePacer | ServedChooser | Router, body: bodies.ForceRelease, who: str
 ) -> bodies.Done:
     """Give up an open round, a hold, or a lease whose holder died, also before its end. The record has who did it."""
     if isinstance(found, Ledger):
         if body.key is None:
             raise InputError("key", "is missing", "Give the key of the hold or the lease")
-        found.release(body.key, force=True, who=who)
+        found.release(body.key, force=True, who=who, note=body.note)
         return bodies.Done()
     if body.token is None:
         raise InputError("token", "is missing", "Give the token of the choice or the bid")
@@ -289,7 +289,7 @@ def _held_account(found: Ledger, body: bodies.SettleHold | bodies.Release) -> st
     return found.account_of(body.key)
 
 
-_CHOOSERS = (ServedChooser, ServedRouter)
+_CHOOSERS = (ServedChooser, Router)
 _SETTINGS: Any = bodies.SettingsReply | bodies.LimitsReply
 _LEARNERS = (LiveLearner, LiveIntervals)
 _MONEY = (Ledger, LivePacer, *_CHOOSERS)

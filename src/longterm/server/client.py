@@ -144,7 +144,8 @@ class Client:
 
         `limit`, `reserve`, `period`, `timezone`, `rate` of an account; `budget`, `horizon`, `period`, `timezone` of a
         pacer; `limit`, `horizon`, `per_request`, `credit`, `bank` of a chooser, whose budget `account` names if there
-        are several; `per_request`, `credit`, `bank` or `least_quality` of a router. "none" removes a bank or a reserve.
+        are several; `per_request`, `credit`, `bank` or `least_quality` of a router. "none" removes a period, a
+        reserve or a bank.
         """
         return self._call("set", name=name, account=account, note=note, **changes)
 
@@ -162,9 +163,11 @@ class Client:
         """Replace the cost of a choice or the payment of a bid; perhaps with `correction` and `force`."""
         return self._call("correct", name=name, token=token, actual=actual, **({"correction": _key()} | options))
 
-    def force_release(self, name: str, key: str | None = None, *, token: str | None = None) -> dict[str, Any]:
+    def force_release(
+        self, name: str, key: str | None = None, *, token: str | None = None, note: str = ""
+    ) -> dict[str, Any]:
         """Give back a hold, or a lease whose holder died; or give up the choice or the bid with this token."""
-        return self._call("force-release", name=name, key=key, token=token)
+        return self._call("force-release", name=name, key=key, token=token, note=note)
 
     # --- figures ----------------------------------------------------------------------------------------------
 

@@ -20,9 +20,9 @@ from longterm.errors import (
     RepeatedPositionError,
     SkippedTokenError,
     TokenError,
+    UnaffordableError,
     WindowFullError,
 )
-from longterm.server.calls import RefusedError
 from longterm.server.lanes import BusyError
 from longterm.server.tokens import ForbiddenError
 
@@ -34,7 +34,7 @@ class UnknownObjectError(LongtermError):
 _STATUSES: tuple[tuple[type[LongtermError], int, str], ...] = (
     (UnknownObjectError, 404, "unknown object"),
     (ForbiddenError, 403, "forbidden"),
-    (RefusedError, 402, "out of budget"),
+    (UnaffordableError, 402, "out of budget"),
     (OutOfBudgetError, 402, "out of budget"),
     (RepeatedPositionError, 409, "already applied"),
     (AlreadyToldError, 409, "already settled"),
@@ -73,13 +73,16 @@ def add_errors(app: FastAPI) -> None:
     async def _invalid(request: Request, error: RequestValidationError) -> JSONResponse:
         first = error.errors()[0]
         argument = ".".join(str(part) for part in first["loc"] if part != "body") or "body"
+        if first["type"] == "json_invalid":  # its place is a number of characters
+            argument = "body"
         remedy = "Correct it; /openapi.json has the fields of every call"
         body = {"code": "bad argument", "argument": argument, "remedy": remedy}
         return JSONResponse({"error": body | {"message": f"{argument}: {first['msg']}. {remedy}."}}, 400)
 
     @app.exception_handler(HTTPException)
     async def _refused(request: Request, error: HTTPException) -> JSONResponse:
-        body = {"code": "bad argument" if error.status_code == 400 else "no such call", "message": str(error.detail)}
+        code, remedy = "bad argument" if error.status_code == 400 else "no such call", "/openapi.json lists the calls"
+        body = {"code": code, "message": f"{error.detail}. {remedy}.", "remedy": remedy}
         return JSONResponse({"error": body}, error.status_code)
 
     @app.exception_handler(Exception)

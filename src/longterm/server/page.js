@@ -159,15 +159,15 @@ function accountTable(name, last, unit, redo) {
   return make("div", { class: "accounts" }, input, about, make("table", {}, make("thead", {}, make("tr", {}, ...heads)), rows), shown);
 }
 
-function events(data) {
-  if (!data.events.length) return [];
-  const rows = data.events.slice(0, EVENTS).map(one => make("tr", {},
+function events(id, title, found) {
+  if (!found.length) return [];
+  const rows = found.slice(0, EVENTS).map(one => make("tr", {},
     make("td", {}, new Date(1000 * one.time).toLocaleString("en-GB")), make("td", {}, one.what),
     make("td", {}, [one.object, one.account].filter(Boolean).join("/")), make("td", {}, one.detail), make("td", {}, one.who)));
   const heads = ["time", "what", "where", "detail", "who"].map(text => make("th", { scope: "col" }, text));
   const table = make("table", {}, make("thead", {}, make("tr", {}, ...heads)), make("tbody", {}, ...rows));
-  const heading = make("h2", {}, "Refusals and corrections", make("small", {}, `the last ${EVENTS}`));
-  return [make("section", { id: "events" }, heading, make("div", { class: "scroll" }, table))];
+  const heading = make("h2", {}, title, make("small", {}, `the last ${EVENTS}`));
+  return [make("section", { id }, heading, make("div", { class: "scroll" }, table))];
 }
 
 function section(name, data) {
@@ -239,7 +239,8 @@ function render() {
   const typing = document.activeElement?.closest("section")?.dataset.object;
   const place = document.activeElement?.selectionStart;
   const sections = Object.keys(latest.kinds).map(name => section(name, latest));
-  document.getElementById("objects").replaceChildren(...sections, ...events(latest));
+  document.getElementById("objects").replaceChildren(
+    ...sections, ...events("changes", "Changes and corrections", latest.changes), ...events("refusals", "Refusals", latest.refusals));
   document.getElementById("guide").replaceChildren(...(latest.guide ? [make("a", { href: latest.guide }, "Guide")] : []));
   if (typing !== undefined && place !== undefined && place !== null) {
     const input = document.querySelector(`[data-object="${CSS.escape(typing)}"] input`);

@@ -162,7 +162,7 @@ class ChangeRequest(Named):
     account: Text | None = Field(default=None, description="Of a ledger; or a budget, of a chooser with several.")
     limit: int | float | None = Field(default=None, description="Of an account, in whole units; or of a budget.")
     reserve: int | Literal["none"] | None = None
-    period: Literal["day", "week", "month", ""] | None = Field(default=None, description='"" is none.')
+    period: Literal["day", "week", "month", "none", ""] | None = None
     timezone: Text | None = None
     rate: int | None = None
     budget: float | None = Field(default=None, description="Of a pacer.")

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from longterm.money import Chooser, Router
+from longterm.money import Chooser
 from longterm.server.tokens import KnownToken
 from longterm.storage.engine import Durability
 from longterm.storage.pool import ConnectionPool
+from longterm.storage.record import RecordEntry
 from longterm.storage.stored_object import Metrics
 
 POSTGRES = ("postgresql://", "postgres://")
@@ -16,35 +17,26 @@ POSTGRES = ("postgresql://", "postgres://")
 
 @dataclass(frozen=True)
 class ServedChooser:
-    """A chooser whose actions have names."""
+    """A chooser whose actions have names, as the models of a router have."""
 
     chooser: Chooser
-    actions: tuple[str, ...]
+    names: tuple[str, ...]
+
+    def name_of(self, action: int) -> str:
+        """Return the name of an action, which perhaps only the newer file of another replica has."""
+        return self.names[action] if action < len(self.names) else self.chooser.names[action]
+
+    def metrics(self) -> Metrics:
+        """Return the figures of the chooser."""
+        return self.chooser.metrics()
+
+    def record(self, *, since: float, most: int) -> list[RecordEntry]:
+        """Return what people have changed of the chooser."""
+        return self.chooser.record(since=since, most=most)
 
     def close(self) -> None:
         """Close the connection."""
         self.chooser.close()
-
-
-@dataclass(frozen=True)
-class ServedRouter:
-    """A router of prompts."""
-
-    router: Router
-
-    @property
-    def chooser(self) -> Chooser:
-        """Its chooser."""
-        return self.router.chooser
-
-    @property
-    def actions(self) -> tuple[str, ...]:
-        """The names of the models."""
-        return tuple(self.router.names)
-
-    def close(self) -> None:
-        """Close the connection."""
-        self.router.close()
 
 
 @dataclass
@@ -97,6 +89,5 @@ class Service:
 
     def metrics(self, name: str) -> Metrics:
         """Return the figures of one object."""
-        one = self.objects[name]
-        found: Metrics = getattr(one, "router", getattr(one, "chooser", one)).metrics()
+        found: Metrics = self.objects[name].metrics()
         return found

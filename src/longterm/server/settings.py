@@ -59,7 +59,7 @@ from longterm.money.pacing.live_pacer import CHANGEABLE
 from longterm.money.periods import Period
 from longterm.play import LiveLearner
 from longterm.server.changes import AppliedSettings, apply_account, apply_limits, warn_of_others
-from longterm.server.service import POSTGRES, ServedChooser, ServedRouter, Service
+from longterm.server.service import POSTGRES, ServedChooser, Service
 from longterm.server.tokens import HASH, Caller, KnownToken
 from longterm.storage.pool import limit_connections
 
@@ -218,13 +218,13 @@ class RouterTable(RoundsTable):
     account: dict[str, Any] | None = None
     unit: str = "dollar"
 
-    def open(self, place: Place) -> ServedRouter:
+    def open(self, place: Place) -> Router:
         """Open the router."""
         given = self.model_dump(include=_ROUTER)
         given |= self.window() | {"account": _shared(self.account, place.where)}
         router = Router.for_models(self.prices, **given, follow=True, url=place.url, **place.options)
         apply_limits(router.chooser, place.where, self.changeable(), place.applied)
-        return ServedRouter(router)
+        return router
 
     def changeable(self) -> dict[str, Any]:
         """Return what may be changed while the router is used."""

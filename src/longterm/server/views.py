@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
@@ -15,11 +16,10 @@ from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse, Response
 
 from longterm.errors import InputError, LongtermError
-from longterm.money import Ledger
-from longterm.money.ledger.accounts import AccountSettings
+from longterm.money import Ledger, LivePacer
 from longterm.server import requests as bodies
 from longterm.server.gate import HEALTH, READY, Exchange
-from longterm.server.history import EVENTS, WEEK, HistoryRecorder, thinned
+from longterm.server.history import EVENTS, WEEK, Counts, HistoryRecorder, thinned
 from longterm.server.lanes import BusyError, Lane
 from longterm.server.service import Service
 from longterm.storage.stored_object import Metrics
@@ -79,6 +79,18 @@ class Views:
             figures = {name: _finite(one) for name, one in found.items() if not isinstance(one, LongtermError)}
         await self._history_lane.run(self._recorder.flush, figures)
 
+    async def _totals(self) -> Counts:
+        """Return the counts of all workers; none while the database does not answer, which the figures say."""
+
+        def read() -> Counts:
+            self._recorder.flush()
+            return self._history.totals()
+
+        try:
+            return await self._history_lane.run(read, seconds=READ_SECONDS)
+        except LongtermError:
+            return Counter()
+
     def add_to(self, app: FastAPI) -> None:
         """Add the GET paths."""
 
@@ -134,7 +146,9 @@ class Views:
                 {"time": moment, "figures": figures, "counts": [[*labels, n] for labels, n in counts.items()]}
                 for moment, counts, figures in thinned(found, MOST_POINTS)
             ]
-            facts = {**self._facts(), "periods": await self._periods(), "events": await self._events()}
+            refusals = await self._history_lane.run(self._history.events)
+            facts = {**self._facts(), "periods": await self._periods(), "changes": await self._changes()}
+            facts["refusals"] = sorted(refusals, key=lambda event: -event["time"])
             return {**facts, "now": time.time(), "intervals": intervals}
 
         @app.get("/metrics", response_class=Response)
@@ -143,9 +157,7 @@ class Views:
             from longterm.server.prometheus import CONTENT_TYPE, exposition
 
             _require_read(request)
-            await self.flush(with_figures=False)
-            found = await self.figures()
-            totals = await self._history_lane.run(self._history.totals)
+            found, totals = await asyncio.gather(self.figures(), self._totals())
             figures = {name: None if isinstance(one, LongtermError) else one for name, one in found.items()}
             return Response(exposition(figures, totals, self._service.units), media_type=CONTENT_TYPE)
 
@@ -164,10 +176,13 @@ class Views:
     def _ledgers(self) -> dict[str, Ledger]:
         return {name: one for name, one in self._service.objects.items() if isinstance(one, Ledger)}
 
-    async def _entries(self, since: float, most: int) -> list[dict[str, Any]]:
+    async def _entries(self, since: float, most: int, **options: bool) -> list[dict[str, Any]]:
+        """Return entries of the records of all objects. `options` are those of a ledger's record."""
         found = []
         for name, one in self._service.objects.items():
-            read = partial(getattr(one, "chooser", one).record, since=since, most=min(most, MOST_ENTRIES))
+            read = partial(one.record, since=since, most=min(most, MOST_ENTRIES))
+            if isinstance(one, Ledger):
+                read = partial(read, **options)
             unit = self._service.units[name]
             found += [{"object": name, "unit": unit, **entry._asdict()} for entry in await self._lanes[name].run(read)]
         return sorted(found, key=lambda entry: -entry["time"])[:most]
@@ -175,7 +190,7 @@ class Views:
     def _facts(self) -> dict[str, Any]:
         """Return what the page shows about the objects besides figures."""
         objects = self._service.objects
-        actions = {name: one.actions for name, one in objects.items() if hasattr(one, "actions")}
+        actions = {name: one.names for name, one in objects.items() if hasattr(one, "names")}
         facts = {"title": self._service.title, "step": self._history.step, "kinds": self._service.kinds}
         return {**facts, "units": self._service.units, "actions": actions, "guide": self._service.guide}
 
@@ -186,22 +201,23 @@ class Views:
             if isinstance(one, Ledger):
                 with suppress(LongtermError):
                     settings = await self._lanes[name].run(lambda one=one: one.settings, seconds=READ_SECONDS)
-                    found[name] = {account: _period(its) for account, its in settings.items()}
-            elif self._service.kinds[name] in ("router", "chooser", "pacer"):
-                found[name] = {"": "since the start"}
+                    found[name] = {key: _period(its.period, its.timezone, its.rate) for key, its in settings.items()}
+            elif isinstance(one, LivePacer):
+                found[name] = {"": _period(one.period, one.timezone)}
+            elif self._service.kinds[name] in ("router", "chooser"):
+                found[name] = {"": _period()}
         return found
 
-    async def _events(self) -> list[dict[str, Any]]:
-        """Return the last refusals and corrections, the newest first."""
-        found = await self._history_lane.run(self._history.events)
+    async def _changes(self) -> list[dict[str, Any]]:
+        """Return what people have changed, the newest first, in words."""
+        found = []
         with suppress(LongtermError):
-            for one in await self._entries(0.0, 20 * EVENTS):
-                if one["what"] not in ("settled", "released", "expired"):
-                    was, now = ("none" if one[key] is None else one[key] for key in ("old", "new"))
-                    detail = f"{was} → {now} {one['key']} {one['note']}".strip()
-                    found.append({key: one[key] for key in ("time", "what", "object", "account", "who")})
-                    found[-1]["detail"] = detail
-        return sorted(found, key=lambda event: -event["time"])[:EVENTS]
+            for one in await self._entries(0.0, EVENTS, holds=False):
+                was, now = ("none" if one[key] is None else one[key] for key in ("old", "new"))
+                detail = " ".join(filter(None, (f"{was} → {now}", one["key"], one["note"])))
+                found.append({key: one[key] for key in ("time", "what", "object", "account", "who")})
+                found[-1]["detail"] = detail
+        return found
 
 
 def _accounts_of(ledger: Ledger) -> dict[str, Any]:
@@ -212,11 +228,11 @@ def _accounts_of(ledger: Ledger) -> dict[str, Any]:
     return {"unit": ledger.unit, "accounts": accounts, "holds": holds}
 
 
-def _period(settings: AccountSettings) -> str:
+def _period(period: str | None = None, timezone: str = "UTC", rate: int = 0) -> str:
     """Return what a limit is for, in words."""
-    if settings.period:
-        return f"this {settings.period} ({settings.timezone})"
-    return f"{settings.rate} a second come back" if settings.rate else "since the start"
+    if period:
+        return f"this {period} ({timezone})"
+    return f"{rate} a second come back" if rate else "since the start"
 
 
 def _exchange(request: Request) -> Exchange:
