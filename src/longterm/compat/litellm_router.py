@@ -297,7 +297,7 @@ class BudgetStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[m
         self, kwargs: Mapping[str, Any], response_obj: Any, start_time: Any, end_time: Any
     ) -> None:
         """Settle the cost."""
-        self.log_success_event(kwargs, response_obj, start_time, end_time)
+        await asyncio.to_thread(self.log_success_event, kwargs, response_obj, start_time, end_time)
 
     def log_failure_event(self, kwargs: Mapping[str, Any], response_obj: Any, start_time: Any, end_time: Any) -> None:
         """Settle a cost of 0 and skip the choice."""
@@ -314,7 +314,7 @@ class BudgetStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[m
         self, kwargs: Mapping[str, Any], response_obj: Any, start_time: Any, end_time: Any
     ) -> None:
         """Settle a cost of 0 and skip the choice."""
-        self.log_failure_event(kwargs, response_obj, start_time, end_time)
+        await asyncio.to_thread(self.log_failure_event, kwargs, response_obj, start_time, end_time)
 
     async def async_post_call_failure_deployment_hook(
         self, request_data: Mapping[str, Any], exception: Exception, call_type: Any, *args: Any, **kwargs: Any
