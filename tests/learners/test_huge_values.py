@@ -64,8 +64,8 @@ def test_optimistic_coco_after_a_constraint_of_1e20():
     assert np.all(np.isfinite(learner.ask(state)))
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_a_bandit_refuses_what_is_not_finite_from_its_query(value):
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e308])
+def test_a_bandit_refuses_what_is_huge_or_not_finite_from_its_query(value):
     learner = TwoPointBandit.for_problem(BOX, horizon=100)
     state = learner.init()
     told = observe(BOX, learner.ask(state), [np.array([1.0, 0.0])])

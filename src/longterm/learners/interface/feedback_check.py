@@ -18,6 +18,7 @@ from longterm._base.states import are_finite, first_not_finite
 from longterm.errors import BrokenBoundError, BrokenBoundWarning, InputError, NonFiniteError
 from longterm.learners.interface.feedback import Feedback
 from longterm.learners.interface.limits import Limits
+from longterm.learners.interface.needs import Need
 from longterm.problems.problem import Problem
 
 if TYPE_CHECKING:
@@ -87,14 +88,12 @@ def checked_update(learner: Learner[Any], state: Any, feedback: Feedback, t: int
             raise InputError(error.argument, error.what, error.remedy, round=t) from error
         raise
     except (ArithmeticError, ValueError) as error:  # an overflow within a decomposition is a ValueError
-        name, size = _largest_field(feedback)
-        if size < HUGE:
+        if _largest_field(feedback)[1] < HUGE and not _reads_query(learner):
             raise
-        raise _overflow(name, size, f"and the update of {type(learner).__name__} fails ({error})", t) from error
+        raise _overflow(learner, feedback, f"and the update of {type(learner).__name__} fails ({error})", t) from error
     field = first_not_finite(after)
     if field is not None:
-        ending = f"and the {field} of the state would not be finite"
-        raise _overflow(*_largest_field(feedback), ending, t)
+        raise _overflow(learner, feedback, f"and the {field} of the state would not be finite", t)
     return after
 
 
@@ -109,9 +108,19 @@ def _largest_field(feedback: Feedback) -> tuple[str, float]:
     return name, sizes[name]
 
 
-def _overflow(name: str, size: float, ending: str, t: int) -> NonFiniteError:
+def _reads_query(learner: Learner[Any]) -> bool:
+    """Return True if the learner reads `constraint_at`, whose values are known in the update only."""
+    return Need.OTHER_POINTS in learner.needs
+
+
+def _overflow(learner: Learner[Any], feedback: Feedback, ending: str, t: int) -> NonFiniteError:
+    """Return the error of an update that fails. It blames the largest field, or else the values of `constraint_at`."""
+    name, size = _largest_field(feedback)
+    what = f"has size {size:.3g}, {ending}"
+    if size < HUGE and _reads_query(learner):
+        name, what = "constraint_at", f"returned values that are too large, {ending}"
     remedy = "Check the data of this round, or use smaller units. The state is unchanged"
-    return NonFiniteError(name, f"has size {size:.3g}, {ending}", remedy, round=t)
+    return NonFiniteError(name, what, remedy, round=t)
 
 
 def _with_checked_query(feedback: Feedback, t: int | None) -> Feedback:
