@@ -4,6 +4,7 @@ import pytest
 
 import replica_model
 from longterm.storage import schema
+from longterm.storage.positions import LastPositions
 from longterm.storage.replica import Replica
 from longterm.storage.rounds import RoundsCopy
 from memory_files import tmp_path as tmp_path
@@ -74,7 +75,7 @@ def skips_the_version(monkeypatch):
 
 def remembers_own_positions(monkeypatch):
     """A replica does not see which messages another one has applied."""
-    monkeypatch.setattr(Replica, "last_position", lambda self, partition: self._positions.get(partition, -1))
+    monkeypatch.setattr(LastPositions, "last", lambda self, _, name, partition: self.here.get(partition, -1))
 
 
 MUTANTS = (forgets_closed_rounds, tells_beside_asks, remembers_few_rounds, expires_in_order, expires_with_traffic)

@@ -22,7 +22,7 @@ from zoneinfo import ZoneInfo
 
 from clocks import ManualClock
 from longterm import Ledger
-from longterm.errors import InputError, LongtermError, OutOfBudgetError, RepeatedPositionError, TokenError
+from longterm.errors import InputError, InUseError, LongtermError, OutOfBudgetError, RepeatedPositionError, TokenError
 from longterm.money import (
     EXP3IX,
     Budget,
@@ -260,6 +260,10 @@ def rule() -> PrimalDual:
     return PrimalDual(EXP3IX(2), HedgeDual(), Budget(1e9, largest=1e3), horizon=10**6)
 
 
+def pacer_rule() -> DualMirrorDescent:
+    return DualMirrorDescent(budget=1e6, horizon=1000, step=0.1, start=1.0, mirror="euclidean")
+
+
 class Waiting(NamedTuple):
     """An open choice or bid: its object, its hold in the ledger, and the time at which it was opened."""
 
@@ -316,8 +320,7 @@ class Search:
         options: dict[str, Any] = {"account": shared, "durability": "relaxed", "clock": self.clock, "max_age": MAX_AGE}
         if number == 0:
             return Chooser.open(self.url, rule(), name=f"{self.name} c", **options), account, units
-        pacer = DualMirrorDescent(budget=1e6, horizon=1000, step=0.1, start=1.0, mirror="euclidean")
-        return LivePacer.open(self.url, pacer, name=f"{self.name} p", **options), account, units
+        return LivePacer.open(self.url, pacer_rule(), name=f"{self.name} p", **options), account, units
 
     def close(self) -> None:
         for ledger in self.ledgers:
@@ -489,6 +492,7 @@ class Search:
         if not self.leases:
             return
         lease, amount = self.dice.choice(self.leases)
+        self.spend_in_a_child(lease)
         before, is_over, units = lease.spent + lease.held, lease.is_over, self.dice.randrange(30)
         if self.dice.random() < 0.5:
             taken = lease.hold(units) if self.dice.random() < 0.5 else lease.spend(units)
@@ -505,6 +509,16 @@ class Search:
                 lambda: lease.settle(held, cost),
                 lambda: self.model.report(self.now, lease.key, spent, rest, force=True) if ended else None,
             )
+
+    def spend_in_a_child(self, lease: Any) -> None:
+        """Every use of the copy that a fork made is refused, and changes nothing."""
+        before, lease._process = lease._process, 0
+        try:
+            for call in (lambda: lease.spend(1), lambda: lease.hold(1), lambda: lease.settle(0, 1), lease.close):
+                if not isinstance(attempt(call), InUseError):
+                    raise self.differs(f"{lease.key} was used in a child")
+        finally:
+            lease._process = before
 
     def end_lease(self) -> None:
         """Report, close, or lose a lease."""
@@ -665,7 +679,8 @@ def honest(url: str, seed: int, calls: int) -> int:
     for part in "ab":
         ledgers[0].add_account(part, 150, parent="all")
     accounts = [LeasedAccount(ledger, dice.choice("ab"), slice=20, units=10, seconds=60.0) for ledger in ledgers]
-    choosers: list[Any] = [Chooser(rule(), account=account, clock=clock) for account in accounts]
+    choosers: list[Any] = [Chooser(rule(), account=account, clock=clock) for account in accounts[:2]]
+    choosers.append(LivePacer(pacer_rule(), account=accounts[2], clock=clock))
     shared = SharedAccount("a", units=10, ledger=name)
     choosers.append(Chooser.open(url, rule(), name=f"{name} c", account=shared, durability="relaxed", clock=clock))
     waiting: list[tuple[Any, Any, int]] = []
@@ -675,7 +690,10 @@ def honest(url: str, seed: int, calls: int) -> int:
             if waiting and dice.random() < 0.45:
                 chooser, choice, amount = waiting.pop(dice.randrange(len(waiting)))
                 cost = dice.randrange(amount + 1)
-                chooser.settle(choice, 0.5, cost / 10)
+                if isinstance(chooser, LivePacer):
+                    chooser.settle(choice, min(cost / 10, choice.amount))
+                else:
+                    chooser.settle(choice, 0.5, cost / 10)
                 spent += cost
             elif dice.random() < 0.1:
                 clock.advance(dice.choice([1.0, 30.0, 61.0, 100.0, 10_000.0]))
@@ -683,6 +701,10 @@ def honest(url: str, seed: int, calls: int) -> int:
                 clock.step(dice.choice([-1000.0, 1000.0]))
             else:
                 chooser, amount = dice.choice(choosers), dice.choice([0, 1, 5, dice.randrange(25)])
+                if isinstance(chooser, LivePacer):
+                    choice = chooser.bid(amount / 10)
+                    waiting.append((chooser, choice, ceil(Fraction(choice.amount) * 10 - Fraction(1, 10**6))))
+                    continue
                 choice = chooser.act(costs=[amount / 10, amount / 10])
                 if choice.action is not None:
                     waiting.append((chooser, choice, amount))

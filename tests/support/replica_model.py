@@ -79,6 +79,8 @@ class Kind(NamedTuple):
     """Make the call on an object with the tokens so far; return (answer, token or None)."""
     view: Callable[[Any], Any]
     has_rounds: bool = True
+    change: Callable[[Any, float], None] | None = None
+    """Change a limit, as a person does, to one that depends on a number from 0 to 1."""
 
 
 def plain(value: Any) -> Any:
@@ -174,6 +176,12 @@ RULES: dict[str, Callable[[], PrimalDual]] = {
         EXP3IX(3), EuclideanDual(), [BUDGET, Budget(0.5, 1.0, "at least", name="use")], HORIZON, stop=False, slater=0.1
     ),
 }
+CHANGES: dict[str, Callable[[Chooser, float], None]] = {
+    "thompson": lambda made, number: made.change({"money": {"limit": 2.0 + 4.0 * number}}),
+    "ucb": lambda made, number: made.change(horizon=300 + int(200 * number)),
+    "ceiling": lambda made, number: made.change({"money": {"per_request": 0.02 + 0.1 * number, "bank": 9.0}}),
+    "cheapest": lambda made, number: made.change({"money": {"limit": 2.0 + 4.0 * number}}, horizon=500),
+}
 CONTEXTS: dict[str, Any] = {"exp3": [], "weights": [], "mixture": [], "cells": [1], "floor": []}
 
 
@@ -222,7 +230,7 @@ def chooser_kind(name: str, holds: Any = "worst") -> Kind:
         state = made.state
         return state, found, figures, made.removed, made.names
 
-    return Kind(make, call, do, view)
+    return Kind(make, call, do, view, change=CHANGES.get(name))
 
 
 # --- the router, pacers, intervals, fleets ------------------------------------------------------------------------
@@ -234,7 +242,10 @@ def router_kind(**goal: Any) -> Kind:
         models = {"small": 1e-4, "large": 1e-2, "third": 1e-3}
         return Router.for_models(models, features=2, url=url, **goal, **options)
 
-    return Kind(make, call_router, do_router, view_router)
+    def change(made: Router, number: float) -> None:
+        made.change(**{"per_request": 1e-3 + 2e-3 * number} if "per_request" in goal else {"least_quality": number / 2})
+
+    return Kind(make, call_router, do_router, view_router, change=change)
 
 
 def view_router(made: Router) -> Any:
@@ -283,7 +294,18 @@ def pacer_kind(name: str, **period: Any) -> Kind:
             return LivePacer(PACERS[name](), **options)
         return LivePacer.open(url, PACERS[name](), durability="relaxed", **options)
 
-    return Kind(make, call_pacer, do_pacer, lambda live: (live.state, live.held, live.metrics(), numbers(live)))
+    def change(live: LivePacer, number: float) -> None:
+        if number < 0.2:
+            live.reset(10.0 * number)
+        elif number < 0.6:
+            live.change(budget=10.0 + 20.0 * number)
+        else:
+            live.change(horizon=int(300 * number), **{"timezone": "Asia/Tokyo"} if period else {})
+
+    def view(live: LivePacer) -> Any:
+        return live.state, live.held, live.metrics(), numbers(live)
+
+    return Kind(make, call_pacer, do_pacer, view, change=change)
 
 
 def call_pacer(_: Any, dice: random.Random) -> tuple[Any, ...]:
@@ -395,12 +417,15 @@ def draw(kind: Kind, dice: random.Random, calls: int) -> Plan:
     """Return a random plan: (what, replica, …)."""
     plan: Plan = [("options", dice.choice([None, MAX_AGE]), dice.choice([None, EXPIRE_AFTER]), dice.choice([8, 1000]))]
     replicas, quiet = dice.randint(2, 4), dice.random() < 0.5
-    positions = random.Random(calls)
+    positions = random.Random(repr(plan) + str(dice.getstate()[1][:5]))
 
     def message() -> tuple[Any, ...]:
         """Return the position of a message, or None, and a call."""
         number = max(len(plan) + positions.choice([-9, -3, 0, 0, 3]), 0)
-        return (positions.choice("ab"), number) if positions.random() < 0.3 else None, *kind.call(None, dice)
+        call = kind.call(None, dice)
+        if kind.change is not None and positions.random() < 0.02:
+            return None, "change", None, positions.random()
+        return (positions.choice("ab"), number) if positions.random() < 0.3 else None, *call
 
     for _ in range(calls):
         what = dice.choices(["call", "cross", "view", "time", "reopen"], [12, 2, 1, 1.0, 0.5])[0]
@@ -435,7 +460,7 @@ class Run:
         self.tokens = Tokens(), Tokens()
         self.keys: dict[str, tuple[int, float]] = {}
         self.opened: dict[int, float] = {}
-        self.has_corrected = False
+        self.is_changed = False
         self.positions = {"a": -1, "b": -1}
 
     def replica(self, at: int) -> Any:
@@ -450,6 +475,9 @@ class Run:
     def outcome(self, made: Any, call: tuple[Any, ...], side: int) -> tuple[Any, Any]:
         """Return the answer of a call or the name of its error, and its token."""
         try:
+            if call[1] == "change":
+                assert self.kind.change is not None
+                return plain(self.kind.change(made, call[3])), None
             answer, token = self.kind.do(Message(made, call[0]), call[1:], self.tokens[side])
         except LongtermError as error:
             return type(error).__name__, None
@@ -505,7 +533,7 @@ class Run:
         """Make the same calls in memory, in the order of the transactions, and compare."""
         new = []
         for call, (answer, token) in made:
-            self.has_corrected = self.has_corrected or call[1] == "correct"
+            self.is_changed = self.is_changed or call[1] in ("correct", "change")
             expected, own = self.outcome(self.twin, call, 1)
             if answer != expected:
                 raise DisagreementError(f"{call}: {answer} in the database, {expected} in memory")
@@ -554,14 +582,14 @@ class Run:
                 age = self.clock.wall() - self.opened.get(number, self.clock.wall())
                 if age > self.max_age:
                     raise DisagreementError(f"round {number} is open and {age} s old")
-        if isinstance(made, LivePacer) and made.period is None and not self.has_corrected:
+        if isinstance(made, LivePacer) and made.period is None and not self.is_changed:
             figures: Any = made.metrics()
             if figures["spent"] + figures["held"] > figures["limit"] * (1 + 1e-9):
                 raise DisagreementError(f"{figures} is spent and held")
         if hasattr(live, "committed"):
             budgets = live.rule.budget_set
             limit = budgets.limit(max(live.round - 1, 1))
-            is_kept = not hasattr(made, "chooser") and not self.has_corrected  # a correction may raise a cost
+            is_kept = not hasattr(made, "chooser") and not self.is_changed  # a person may raise a cost or lower a limit
             if is_kept and live.rule.stop and (budgets.is_cap & (live.committed > limit * (1 + 1e-9))).any():
                 raise DisagreementError(f"{live.committed} of {limit} is spent and held")
 
@@ -626,6 +654,7 @@ def shortest(plan: Plan, is_wrong: Callable[[Plan], bool], seconds: float = 20.0
 def main(arguments: list[str]) -> int:
     """Search for so many seconds, in SQLite or PostgreSQL, with the plans of this module and those of a ledger."""
     import contextlib
+    import logging
     import sys
     import tempfile
 
@@ -636,6 +665,7 @@ def main(arguments: list[str]) -> int:
     dice, done, found = random.Random(seed), dict.fromkeys((*KINDS, "ledger", "leases"), 0), 0
     searches: dict[str, Any] = {"ledger": ledger_model.search, "leases": ledger_model.honest}
     warnings.simplefilter("ignore")
+    logging.disable()  # a limit that was changed is logged at every new start
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         running = stack.enter_context(server()) if "postgres" in arguments else None
