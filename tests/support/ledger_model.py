@@ -208,6 +208,10 @@ class Model:
             not force and spent > ABSURD * max(hold.asked, 1)
         ):
             raise InputError("key", "model", "model")
+        if hold.status == "released":
+            if spent > (hold.corrections[-1][2] if hold.corrections else hold.spent):
+                self.correct(now, key, spent, force=True)
+            return
         more = max(spent - hold.spent, 0)
         rest = max(hold.amount - more, 0) if held is None else min(hold.amount, held)
         for _, account in self.chain(hold.account):

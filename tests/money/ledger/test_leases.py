@@ -229,3 +229,16 @@ def test_what_a_person_puts_right_counts_and_a_late_report_above_it(ledger, cloc
     assert ledger.balance("a") == Balance(100, 9, 0)
     assert ledger.correct(lease.key, 9).old == 9
     assert ledger.balance("a") == Balance(100, 9, 0)
+
+
+def test_a_report_after_a_person_released_the_lease_has_an_entry(ledger, clock):
+    """The search found it: the account counted what the record of the release did not show."""
+    ledger.add_account("a", 100)
+    lease = ledger.lease("a", 10, 60.0)
+    lease.spend(3)
+    ledger.release(lease.key, force=True)
+    lease.close()
+    lease.close()
+    assert ledger.balance("a") == Balance(100, 3, 0)
+    entries = [(one.what, one.old, one.new) for one in ledger.record()]
+    assert sorted(entries) == [("corrected", 0, 3), ("released", 10, 0)]

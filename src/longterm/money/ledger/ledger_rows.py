@@ -178,8 +178,9 @@ class LedgerRows:
             raise InputError("key", f"{key!r} is not open", "Report spending only for an open hold")
         if not force:
             require_plausible(hold, "spent", spent)
-        if hold.status in (SETTLED, RELEASED) and (corrected := self._corrections(database, key)):
-            if spent > corrected[-1][3]:  # what a person has put right counts, and what is above it
+        corrected = self._corrections(database, key) if hold.status in (SETTLED, RELEASED) else []
+        if corrected or hold.status == RELEASED:  # what a person has decided counts, and what is above it
+            if spent > (corrected[-1][3] if corrected else hold.spent):
                 self.correct(database, key, spent, None, hold.who, "reported by its holder", force=True)
             return
         more, now = max(spent - hold.spent, 0), database.now()
