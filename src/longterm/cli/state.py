@@ -219,7 +219,7 @@ class StateCommand:
                     account = ledger.account_of(f"{name} {token}")
             if account is not None:
                 what = f"{token!r} has its money from {one.name}/{account}, which must change in the same transaction"
-                raise InputError("words", what, "Call /correct or /skip of the service")
+                raise InputError("words", what, "Call /correct or /force-release of the service")
         with self._limited(name) as found:
             yield found
 

@@ -167,7 +167,7 @@ function events(id, title, found) {
   const heads = ["time", "what", "where", "detail", "who"].map(text => make("th", { scope: "col" }, text));
   const table = make("table", {}, make("thead", {}, make("tr", {}, ...heads)), make("tbody", {}, ...rows));
   const heading = make("h2", {}, title, make("small", {}, `the last ${EVENTS}`));
-  return [make("section", { id }, heading, make("div", { class: "scroll" }, table))];
+  return [make("section", { id }, heading, make("div", { class: "scroll", tabindex: "0" }, table))];
 }
 
 function section(name, data) {
