@@ -9,7 +9,7 @@ router uses the prompts. A ceiling is the smallest price plus a share of what th
 
 exact      The ceiling is the price of a middle model, and a mixture of the others is better.
 unlucky    The best model fails in its first five answers, whatever the prompts are.
-pareto     Costs have no variance: bounds are broken again and again.
+pareto     The variance of costs is infinite: bounds are broken again and again.
 """
 
 from __future__ import annotations
