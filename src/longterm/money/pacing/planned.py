@@ -72,7 +72,7 @@ class PlannedState(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PlannedMirrorDescent(Pacer[PlannedState]):
-    """A pacer whose price of money moves by the payment beyond the plan for the request's value.
+    """A pacer with a spending plan: it saves money while requests are poor, and spends it on better ones.
 
     Parameters
     ----------
