@@ -224,3 +224,12 @@ def test_invalid_arguments_are_refused() -> None:
         LatestCut.for_problem(many, onto="set").check(many)
     with pytest.raises(InputError, match="horizon"):
         TrackedPenalty.for_problem(varying, horizon=10, slack=0.1).bound(varying, 11)
+
+
+@pytest.mark.parametrize("unit", [1e-15, 1e-6, 1.0])
+def test_the_latest_cut_in_float32_in_any_unit(unit: float) -> None:
+    """The cut puts the decision on the limit, 0.2. Without it each round exceeds the limit by 0.8."""
+    problem = Problem(Ball(1), Linear(1), Affine([[unit]], [0.2 * unit]))
+    stream, learner = Replay([-np.ones((100, 1))]), LatestCut.for_problem(problem)
+    trace = run(problem, learner, stream, dtype=np.float32, progress=None)
+    assert trace.hard_violation[-1] <= 1e-4 * unit

@@ -28,9 +28,9 @@ from numpy.typing import NDArray
 
 from longterm._base import validate
 from longterm._base.arrays import Array, FloatArray, as_column, dot, like, namespace
-from longterm._base.selection import clamp_to_divisor
 from longterm._base.validate import Hyper
 from longterm.errors import InputError
+from longterm.learners.cuts.cuts import cut_along
 from longterm.learners.interface.feedback import Feedback
 from longterm.learners.interface.learner import Learner
 from longterm.learners.interface.needs import StepKind, require_strong_convexity
@@ -172,16 +172,16 @@ class LatestCut(Learner[PointState]):
         y = project(x - as_column(self._eta(state)) * feedback.loss_gradient)
         normal = feedback.constraint_gradient
         excess = xp.maximum(feedback.constraint + dot(y - x, normal), 0.0)
-        multiplier = excess / clamp_to_divisor(dot(normal, normal))
+        cut = cut_along(normal, dot(normal, normal), excess)
         if self.onto == "cut":
-            return PointState(state.round + 1, project(y - as_column(multiplier) * normal))
+            return PointState(state.round + 1, project(cut.project(y)))
         # ⟨∇g, Π_B(y − λ∇g)⟩ falls in λ = λ_1 s/(1 − s), s in [0, 1]. If it is never low enough, nothing in B is
         # feasible, and the last point is taken.
-        unit = self.enclosing_set.diameter / xp.sqrt(clamp_to_divisor(dot(normal, normal)))
         low, high = xp.zeros_like(excess), xp.ones_like(excess)
 
         def moved(share: Array) -> Array:
-            return project(y - as_column(unit * share / (1 - share + SMALL)) * normal)
+            length = self.enclosing_set.diameter * share / (1 - share + SMALL)
+            return project(y - as_column(length) * cut.normal)
 
         for _ in range(BISECTIONS):
             middle = 0.5 * (low + high)
