@@ -688,3 +688,12 @@ def test_float32_keeps_several_limits_in_any_unit(over: Any, unit: float) -> Non
     trace = run(problem, learner, Replay([costs]), dtype=np.float32, progress=None)
     assert float(trace.state.limited) == 0
     assert trace.hard_violation[-1] <= learner.bound(problem, 100, state=trace.state)["hard_violation"]
+
+
+@pytest.mark.parametrize("unit", [1e-15, 1.0, 1e12])
+def test_float32_learns_from_losses_in_any_unit(unit: float) -> None:
+    """The steps divide by the root of Σ ‖n_t‖²."""
+    problem = Problem(Simplex(3), Linear(3, unit), Affine([[1.0, 0.0, 0.0]], [0.9]))
+    learner, cost = HedgedCuts.for_problem(problem), 0.99 * unit * np.array([0.6, 0.8, 0.0])
+    trace = run(problem, learner, Replay([np.tile(cost, (200, 1))]), dtype=np.float32, progress=None)  # the best has 0
+    assert trace.cumulative_loss[-1] <= learner.bound(problem, 200, state=trace.state)["regret"]

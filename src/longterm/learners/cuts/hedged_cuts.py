@@ -37,8 +37,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm._base import validate
-from longterm._base.arrays import Array, FloatArray, as_column, as_float, dots, like, namespace
-from longterm._base.selection import clamp_to_divisor
+from longterm._base.arrays import Array, FloatArray, as_column, as_float, dots, least_divisor, like, namespace
+from longterm._base.selection import clamp_min
 from longterm._base.validate import Hyper
 from longterm.errors import InputError
 from longterm.learners.cuts import hedged_cuts_bounds as bounds
@@ -385,7 +385,7 @@ class HedgedCuts(Learner[HedgedCutsState]):
         gradient = over.tangent(feedback.loss_gradient)
         square = dots(gradient, gradient)
         square_sum = state.square_sum + square
-        divisor = clamp_to_divisor(square_sum)  # while S is 0 so is the gradient, and any step will do
+        divisor = clamp_min(square_sum, least_divisor(square_sum) ** 2)  # while S is 0, so is the gradient: any step
         totals = totals_after(state.totals, feedback)
         away, memory, weights = experts_first(state.experts) - x, state.memory, None
         if self.experts > 1:

@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm._base import validate
-from longterm._base.arrays import Array, FloatArray, as_column, dot, like, namespace, norm
-from longterm._base.selection import clamp_to_divisor
+from longterm._base.arrays import Array, FloatArray, as_column, dot, least_divisor, like, namespace, norm
+from longterm._base.selection import clamp_min, clamp_to_divisor
 from longterm.errors import InputError
 from longterm.learners.cuts.cuts import cut_together, cut_within
 from longterm.learners.cuts.hedged_cuts import HedgedCuts
@@ -177,7 +177,7 @@ class HintedCuts(Learner[HintedCutsState]):
         x, gradient, K = state.x, feedback.loss_gradient, len(self.cuts.factors)
         square = dot(gradient, gradient)
         square_sum = state.square_sum + square
-        divisor = clamp_to_divisor(square_sum)
+        divisor = clamp_min(square_sum, least_divisor(square_sum) ** 2)
         totals = totals_after(state.totals, feedback)
         experts = self.cuts.move(state.experts[..., :K, :], state.round, divisor, x, totals, feedback)
         values = feedback.constraint[..., None] if self.cuts.constraints == 1 else feedback.constraint_values
