@@ -1,7 +1,8 @@
-"""Time a sweep beside batched runs and single runs: python benchmarks/sweeps.py.
+"""Time a sweep beside the same calls by hand: python benchmarks/sweeps.py.
 
-Five values of β on 20 sequences. `longterm run` plays the sequences of a curve in one call, and writes a record for
-each. Processor seconds, medians of five.
+Five values of β on 20 sequences. By hand: one batched run for each value, and the best decisions in hindsight, which
+cost the same for one sequence at a time. `longterm run` also writes a record for each run, about 1.5 ms each. Processor
+seconds, medians of five rounds that take turns.
 """
 
 from __future__ import annotations
@@ -12,47 +13,57 @@ import time
 from collections.abc import Callable
 from statistics import median
 
-from longterm import AOGD, run
+from longterm import AOGD, hindsight, run
+from longterm.catalogue.lookup import find_problem
 from longterm.lab import Backend, ExperimentSpec, LearnerSpec, ProblemSpec, run_experiment
-from longterm.problems import doubly_stochastic
-from longterm.problems.streams import RandomPermutations
+from longterm.lab.experiments.recorded_rounds import recorded_rounds
 
-SIZE, ROUNDS, SEEDS, BETAS = 8, 1000, tuple(range(20)), [0.5, 0.6, 0.7, 0.8, 0.9]
-
-
-def seconds(function: Callable[[], object], times: int = 5) -> float:
-    taken = []
-    for _ in range(times):
-        begin = time.process_time()
-        function()
-        taken.append(time.process_time() - begin)
-    return median(taken)
+SEEDS, BETAS = tuple(range(20)), [0.5, 0.6, 0.7, 0.8, 0.9]
 
 
-def main() -> None:
-    problem, stream = doubly_stochastic(SIZE), RandomPermutations(SIZE)
+def seconds(function: Callable[[], object]) -> float:
+    begin = time.process_time()
+    function()
+    return time.process_time() - begin
+
+
+def compare(name: str, rounds: int) -> None:
+    scenario = find_problem(name).build()
+    problem, stream = scenario.problem, scenario.stream
     learners = [AOGD.for_problem(problem, beta=beta) for beta in BETAS]
-    problem_spec = ProblemSpec("doubly_stochastic", {"size": SIZE})
-    spec = ExperimentSpec(problem_spec, (LearnerSpec("aogd", {"beta": BETAS}),), ROUNDS, SEEDS, engine="numpy")
+    spec = ExperimentSpec(ProblemSpec(name, {}), (LearnerSpec("aogd", {"beta": BETAS}),), rounds, SEEDS, engine="numpy")
+    recorded = recorded_rounds(rounds, spec.record)
 
     def batched() -> None:
         for learner in learners:
-            run(problem, learner, stream, ROUNDS, seeds=SEEDS, progress=None)
+            run(problem, learner, stream, rounds, seeds=SEEDS, progress=None)
+
+    def best() -> None:
+        hindsight.best(problem, stream, recorded, seeds=SEEDS, benchmark=scenario.benchmark, progress=None)
 
     def single() -> None:
-        for learner in learners:
-            for seed in SEEDS:
-                run(problem, learner, stream, ROUNDS, seeds=seed, progress=None)
+        for seed in SEEDS:
+            run(problem, learners[0], stream, rounds, seeds=seed, progress=None)
 
     def sweep() -> None:
         with tempfile.TemporaryDirectory() as folder:
             run_experiment(spec, folder, backend=Backend(workers=1), out=io.StringIO())
 
-    batched()
-    base = seconds(batched)
-    print(f"five batched runs    {base:6.2f} s")
-    print(f"longterm run         {seconds(sweep) / base:6.2f} times that")
-    print(f"a hundred single runs{seconds(single, 1) / base:6.2f} times that")
+    works = (batched, best, sweep)
+    for work in works:
+        work()
+    times = [[seconds(work) for work in works] for _ in range(5)]
+    runs, found, whole = (median(column) for column in zip(*times, strict=True))
+    ratio = median(third / (first + second) for first, second, third in times)
+    print(f"{name}, {rounds} rounds: five batched runs {runs:.2f} s, best decisions {found:.2f} s")
+    print(f"  longterm run {whole:.2f} s, {ratio:.2f} times both and {whole / runs:.2f} times the runs alone")
+    print(f"  twenty single runs {5 * seconds(single) / runs:.1f} times a batched one")
+
+
+def main() -> None:
+    for rounds in (1000, 2000):
+        compare("doubly_stochastic", rounds)
+    compare("routing", 2000)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ ATTEMPTS = 50
 _PARTIAL = re.compile(r"\.[0-9a-f]{8}\.partial")
 
 
-def write_atomically(path: Path, content: bytes | Callable[[BinaryIO], object]) -> None:
+def write_atomically(path: Path, content: bytes | Callable[[BinaryIO], object], *, sync: bool = True) -> None:
     """Write a file beside `path`, fsync it, rename it over `path`, and fsync the folder.
 
     The new file keeps the mode and, where permitted, the owner of the old one. A failure removes what was written. A
@@ -38,6 +38,9 @@ def write_atomically(path: Path, content: bytes | Callable[[BinaryIO], object]) 
         The file, in a folder that exists.
     content : bytes, or a function of an open binary file
         The content, or a function that writes it.
+    sync : bool
+        False: leave the folder to a call of `sync_folder` after several files. After a power failure before it the old
+        file may be there.
 
     Raises
     ------
@@ -49,7 +52,8 @@ def write_atomically(path: Path, content: bytes | Callable[[BinaryIO], object]) 
         raise InputError("path", f"{path} is not a regular file", "Give the name of a file")
     while not _write_beside(path, content):
         pass  # another process removed the new file as abandoned before it was locked
-    sync_folder(path.parent)
+    if sync:
+        sync_folder(path.parent)
 
 
 def _write_beside(path: Path, content: bytes | Callable[[BinaryIO], object]) -> bool:

@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from longterm._base.files import remove_abandoned, try_lock
+from longterm._base.files import remove_abandoned, sync_folder, try_lock
 from longterm.catalogue.lookup import names_only
 from longterm.errors import InputError
 from longterm.lab.experiments.jobs import Job, all_jobs
@@ -152,9 +152,10 @@ class JobFolder:
     def store(self, *records: tuple[Mapping[str, Any], float]) -> None:
         """Write the records of jobs, each with its seconds."""
         for content, _ in records:
-            write_file(self.runs / f"{content['job']}.json", encode_record(content))
+            write_file(self.runs / f"{content['job']}.json", encode_record(content), sync=False)
+        sync_folder(self.runs)
         taken = {content["job"]: round(seconds, 3) for content, seconds in records}
-        write_json(self.path / "timings.json", {**self.timings, **taken})
+        write_json(self.path / "timings.json", {**self.timings, **taken}, sync=False)
 
     @property
     def timings(self) -> dict[str, float]:

@@ -12,10 +12,11 @@ One call computes a batch of up to 20 sequences. Each sequence has a record of i
 from __future__ import annotations
 
 import json
+import sys
 import time
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from importlib import import_module
@@ -112,11 +113,15 @@ def work(spec: ExperimentSpec, batch: Batch, prepared: Mapping[str, Any]) -> lis
 @contextmanager
 def single_threaded() -> Iterator[None]:
     """Use one thread for linear algebra: workers do not compete, and the last bits do not depend on their number."""
-    if find_spec("threadpoolctl") is None:
+    libraries = _libraries(len(sys.modules))
+    with nullcontext() if libraries is None else libraries.limit(limits=1):
         yield
-        return
-    with import_module("threadpoolctl").threadpool_limits(limits=1):
-        yield
+
+
+@lru_cache(maxsize=1)
+def _libraries(modules: int) -> Any:
+    """Return the loaded libraries for linear algebra. They are looked for again after modules were imported."""
+    return None if find_spec("threadpoolctl") is None else import_module("threadpoolctl").ThreadpoolController()
 
 
 def _prepare(spec: ExperimentSpec) -> dict[str, Any]:

@@ -44,14 +44,14 @@ def read_record(path: Path, stem: str) -> dict[str, Any] | None:
     return content if content is not None and content.get("job") == stem else None
 
 
-def write_file(path: Path, content: bytes) -> None:
+def write_file(path: Path, content: bytes, *, sync: bool = True) -> None:
     """Write a file of a result folder atomically; raise if a symbolic link would lead out of the folder."""
     if path.is_symlink():
         raise InputError(str(path), "is a symbolic link", "Remove it, or give another folder (--out)")
-    write_atomically(path, content)
+    write_atomically(path, content, sync=sync)
 
 
-def write_json(path: Path, content: Mapping[str, Any]) -> None:
+def write_json(path: Path, content: Mapping[str, Any], *, sync: bool = True) -> None:
     """Write a JSON file with sorted keys."""
     text = json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
-    write_file(path, f"{text}\n".encode())
+    write_file(path, f"{text}\n".encode(), sync=sync)
