@@ -1,8 +1,9 @@
-"""A learner for each key on Spark: driver and JVM are killed, and every decision is that of one process.
+"""A learner for each key on Spark: driver, JVM and executors are killed, and every decision is that of one process.
 
 An optional job (``make test-engines``): Spark and its JVM take half a minute to start.
 """
 
+import json
 import os
 import shutil
 import signal
@@ -51,7 +52,7 @@ def results(tmp_path_factory):
         while commits(folder) < 3 and process.poll() is None and time.monotonic() < end:
             time.sleep(0.02)
         assert process.poll() is None, (folder / "said").read_text()[-3000:]
-        os.killpg(process.pid, signal.SIGKILL)  # the driver, its JVM and its Python workers
+        os.killpg(process.pid, signal.SIGKILL)  # the driver, its JVM, both executors and their Python workers
         assert process.wait() == -signal.SIGKILL
         assert 3 <= commits(folder) < spark_stream.FILES
         process = start(folder)
@@ -63,16 +64,35 @@ def results(tmp_path_factory):
     return folder
 
 
+def played(results, expire_after):
+    """Return the decisions of one process that forgets a key as Spark does, and how often it forgot one and did not.
+
+    A batch keeps its time when it is repeated after a kill.
+    """
+    states, last, wanted, expired, continued = {}, {}, [], 0, 0
+    for number, rows in enumerate(spark_stream.batches()):
+        now = json.loads((results / "checkpoint" / "offsets" / str(number)).read_text().split("\n")[1])[
+            "batchTimestampMs"
+        ]
+        for customer, own in rows.groupby("customer"):
+            is_expired = customer in last and last[customer] + 1000 * expire_after <= now
+            expired, continued = expired + is_expired, continued + (customer in last and not is_expired)
+            before = None if is_expired else states.get(customer)
+            states[customer], decisions = spark_stream.KEYED.play(before, own.to_dict("records"))
+            last[customer] = now
+            wanted += [(customer, *decision) for decision in decisions]
+    return sorted(wanted), expired, continued
+
+
 def test_every_decision_is_that_of_one_process(results):
     found = pd.read_parquet(results / "decisions.parquet")
     ours = sorted((row.customer, row.request, row.round, tuple(row.x), row.ignored) for row in found.itertuples())
-    wanted = []
-    for customer, rows in spark_stream.stream().groupby("customer"):
-        _, decisions = spark_stream.KEYED.play(None, rows.to_dict("records"))
-        wanted += [(customer, *decision) for decision in decisions]
-    assert len(wanted) > 1500
+    wanted, expired, continued = played(results, spark_stream.EXPIRE_AFTER)
+    assert len(wanted) > 2000
     assert max(one[-1] for one in wanted) > 0
-    assert ours == sorted(wanted)
+    assert min(expired, continued) > 10
+    assert wanted != played(results, 10**6)[0]
+    assert ours == wanted
 
 
 def test_a_model_for_each_group_is_that_of_one_process(results):

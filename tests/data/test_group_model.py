@@ -13,7 +13,7 @@ pytest.importorskip("numba", reason="linear models need the extra `linear`")
 
 from longterm.data import group_fit  # noqa: E402
 from longterm.linear_model import BudgetLinearClassifier, BudgetLinearRegressor  # noqa: E402
-from spark_stream import block_of_page  # noqa: E402
+from pages import block_of_page  # noqa: E402
 
 MODEL = BudgetLinearClassifier(passes=1, random_state=0)
 FIT = group_fit(MODEL, key="shop", label="sold", order="row")
@@ -96,6 +96,12 @@ def test_targets_and_bad_arguments():
         group_fit(object(), key="shop", label="sold")
     with pytest.raises(InputError, match="has no column 'gold'"):
         group_fit(BudgetLinearRegressor(), key="shop", label="gold")(frame)
-    text = fit(frame.query("shop == 0").assign(city="Rome"))
-    assert text["model"].isna().all()
-    assert "Rome" in text["error"].iloc[0]
+    one = frame.query("shop == 0")
+    for rows, match in (
+        (one.assign(city="Rome"), "Rome"),
+        (one.assign(city=[object()] * 50), "object"),
+        (shops().query("shop == 0").assign(sold=["yes", 1] * 25), "not supported between"),
+    ):
+        (found,) = (FIT if "between" in match else fit)(rows).itertuples()
+        assert found.model is None
+        assert match in found.error

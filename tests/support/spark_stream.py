@@ -1,11 +1,10 @@
 """Decide for the rows of a stream on Spark, as a process that a test kills: ``python spark_stream.py FOLDER``.
 
-FOLDER/in has the rows of `write_stream`. FOLDER/decisions.parquet and FOLDER/models.parquet are the results.
+FOLDER/in has the rows of `write_stream`. FOLDER/decisions.parquet and FOLDER/models.parquet are the results. Spark runs
+two executors, each in a process of its own.
 """
 
-import ast
 import os
-import re
 import sys
 from pathlib import Path
 
@@ -18,8 +17,11 @@ from longterm.data import group_fit
 from longterm.linear_model import BudgetLinearClassifier
 from longterm.play import KeyedLearner
 from longterm.problems import two_dimensional
+from pages import block_of_page
 
-EVENTS, FILES, CUSTOMERS = 4000, 8, 40
+EVENTS, FILES, CUSTOMERS = 4800, 12, 40
+EXPIRE_AFTER = 6
+"""Seconds. The page has 30 days."""
 SCHEMA = "customer bigint, request string, position bigint, a double, b double"
 PROBLEM = two_dimensional()
 
@@ -53,12 +55,18 @@ def stream():
     return frame.assign(position=np.arange(EVENTS))
 
 
+def batches():
+    """Return the rows of each batch. Every fourth customer is silent in four of them."""
+    frame = stream()
+    parts = [frame.iloc[part] for part in np.array_split(np.arange(EVENTS), FILES)]
+    return [rows.query("customer % 4 > 0") if 6 <= number < 10 else rows for number, rows in enumerate(parts)]
+
+
 def write_stream(folder):
     """Write the rows as files of one batch each, a second apart: Spark reads the oldest first. Rows are shuffled."""
-    frame = stream()
-    for number, part in enumerate(np.array_split(np.arange(EVENTS), FILES)):
+    for number, rows in enumerate(batches()):
         path = folder / f"{number}.parquet"
-        frame.iloc[part].sample(frac=1, random_state=number).to_parquet(path)
+        rows.sample(frac=1, random_state=number).to_parquet(path)
         os.utime(path, (1e9 + number, 1e9 + number))
 
 
@@ -71,20 +79,13 @@ def shops():
     return frame
 
 
-def block_of_page(word, only=False):
-    """Return the code of the guide that has this word: the block, or only the statement."""
-    text = (Path(__file__).parents[2] / "docs" / "guides" / "beyond_one_machine.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"^```(?:python|{code-block} python)\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
-    (block,) = [one for one in blocks if word in one]
-    statements = [ast.unparse(one) for one in ast.parse(block).body]
-    return "\n".join(one for one in statements if word in one) if only else block
-
-
 def main(folder):
     os.chdir(folder)  # the page writes to relative paths, and so does the JVM
     os.environ |= {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
+    import pyspark
     from pyspark.sql import SparkSession
 
+    os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
     settings = {
         "spark.ui.enabled": "false",
         "spark.sql.shuffle.partitions": "2",
@@ -94,11 +95,11 @@ def main(folder):
         "spark.sql.streaming.noDataMicroBatches.enabled": "false",  # else availableNow with expire_after never ends
         PROVIDER: ROCKSDB,
     }
-    spark = SparkSession.builder.master(os.environ.get("SPARK_MASTER", "local[2]")).config(map=settings).getOrCreate()
+    spark = SparkSession.builder.master("local-cluster[2,1,1024]").config(map=settings).getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     rows = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet("in")
     names = {"stream": rows, "keyed": KEYED, "fit": FIT, "frame": spark.createDataFrame(shops())}
-    exec(block_of_page("import decide"), names)
+    exec(block_of_page("import decide").replace("30 * 86_400", str(EXPIRE_AFTER)), names)
     names["query"].awaitTermination()
     spark.read.parquet("decisions").toPandas().to_parquet("decisions.parquet")
     exec(block_of_page("applyInPandas", only=True), names)

@@ -26,9 +26,9 @@ def decide(stream: Any, *, key: str, learner: KeyedLearner, expire_after: float 
     learner : KeyedLearner
         The rule, and the columns that it reads.
     expire_after : float, optional
-        The seconds without a row after which a key is forgotten. It then begins like a new one. Default: never. With
-        the trigger `availableNow`, also set spark.sql.streaming.noDataMicroBatches.enabled to false: otherwise Spark
-        waits for keys to expire.
+        The seconds without a row after which a key is forgotten, between the beginnings of the batches. It then begins
+        like a new one. Default: never. With the trigger `availableNow`, also set
+        spark.sql.streaming.noDataMicroBatches.enabled to false: otherwise Spark waits for keys to expire.
 
     Returns
     -------

@@ -60,11 +60,11 @@ def _fit_group(frame: Any, *, model: Any, key: str, label: str, order: str | Non
         if column not in frame.columns:
             raise InputError("frame", f"has no column {column!r}", f"Choose from {list(frame.columns)}")
     group = frame[key].iloc[0] if key in frame.columns else frame.name
-    rows = frame if order is None else frame.sort_values(order, kind="stable")
-    features = rows.drop(columns=[key, label, order], errors="ignore")
     stored, error = None, None
     try:
+        rows = frame if order is None else frame.sort_values(order, kind="stable")
+        features = rows.drop(columns=[key, label, order], errors="ignore")
         stored = deepcopy(model).fit(features, np.asarray(rows[label])).to_bytes()
-    except ValueError as refused:  # errors of bad rows, ours and scikit-learn's
+    except (ValueError, TypeError) as refused:  # errors of bad rows: ours, NumPy's and scikit-learn's
         error = str(refused)
-    return pandas.DataFrame({key: [group], "rows": [len(rows)], "model": [stored], "error": [error]})
+    return pandas.DataFrame({key: [group], "rows": [len(frame)], "model": [stored], "error": [error]})

@@ -1,5 +1,6 @@
 """Stopped, killed, spread over processes and machines: an experiment ends with the same files."""
 
+import io
 import logging
 import os
 import pickle
@@ -13,6 +14,7 @@ import time
 import warnings
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import ClassVar
@@ -23,11 +25,12 @@ import pytest
 from longterm import AOGD, InputError, run
 from longterm.data import load_sample
 from longterm.errors import AssumptionWarning, DataError, LongtermError, SnapshotError, TokenError
-from longterm.lab import Backend, LearnerSpec
+from longterm.lab import Backend, LearnerSpec, run_experiment
 from longterm.lab.experiments import backends
 from longterm.lab.experiments.spec_tables import spec_of
 from longterm.problems import budgeted_logistic
 from longterm.problems.streams import ResampledRows
+from pages import block_of_page
 from small_experiment import SMALL, files, quietly
 
 pytest.importorskip("joblib", reason="experiments need the extra `experiments`")
@@ -183,6 +186,17 @@ def test_a_worker_that_is_lost_again_and_again_is_reported(tmp_path, monkeypatch
         quietly(with_learner("lose_every_worker"), tmp_path / "folder", Backend(workers=2))
 
 
+def arena(folder, *words):
+    """Run the command for an arena one of whose jobs kills its worker once, and return the files of the folder."""
+    pytest.importorskip("tyro", reason="the command line is of the extra `experiments`")
+    from longterm.cli import main
+
+    learners = ("aogd", "small_experiment:lose_the_worker")
+    command = ["arena", "--rounds", "256", "--problems", "routing", "--learners", *learners, "--no-report"]
+    assert main([*command, "--out", str(folder), *words]) == 0
+    return files(folder)
+
+
 @pytest.mark.slow
 def test_dask_loses_a_worker_and_gives_the_same_files(tmp_path, monkeypatch, workers_import_support, whole, own_module):
     distributed = pytest.importorskip("distributed", reason="needs the extra `dask`")
@@ -200,11 +214,22 @@ def test_dask_loses_a_worker_and_gives_the_same_files(tmp_path, monkeypatch, wor
         with pytest.raises(LongtermError, match=MISSING):
             quietly(own_module, tmp_path / "own", Backend(executor=executor))
         quietly(spec, tmp_path / "folder", Backend(executor=executor))
-        quietly(SMALL, tmp_path / "small", Backend(executor=executor))
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.syspath_prepend(tmp_path)
+        run = partial(run_experiment, out=io.StringIO())
+        names = {"run_experiment": run, "spec": SMALL, "Backend": Backend}
+        exec(block_of_page("import Client").replace("tcp://host:8786", cluster.scheduler_address), names)
+        names["client"].close()
+        function = block_of_page("def dask").replace("tcp://host:8786", cluster.scheduler_address)
+        (tmp_path / "mine.py").write_text(f"from distributed import Client\n{function}")
+        (tmp_path / "lost").unlink()
+        theirs = arena(tmp_path / "arena", "--executor", "mine:dask")
+        distributed.default_client().close()
     assert (tmp_path / "lost").exists()
     quietly(spec, tmp_path / "other")
     assert files(tmp_path / "folder") == files(tmp_path / "other")
-    assert files(tmp_path / "small") == files(whole[0])
+    assert files(tmp_path / "results" / "mine") == files(whole[0])
+    assert theirs == arena(tmp_path / "here", "--workers", "1")
 
 
 @pytest.mark.slow
@@ -221,12 +246,15 @@ def test_ray_loses_a_worker_and_gives_the_same_files(tmp_path, monkeypatch, work
                 quietly(own_module, tmp_path / "own", Backend(executor="longterm.compat.ray:executor"))
             quietly(spec, tmp_path / "folder", Backend(executor="longterm.compat.ray:executor"))
             quietly(SMALL, tmp_path / "small", Backend(executor="longterm.compat.ray:executor"))
+            (tmp_path / "lost").unlink()
+            theirs = arena(tmp_path / "arena", "--executor", "longterm.compat.ray:executor")
         finally:
             ray.shutdown()
     assert (tmp_path / "lost").exists()
     quietly(spec, tmp_path / "other")
     assert files(tmp_path / "folder") == files(tmp_path / "other")
     assert files(tmp_path / "small") == files(whole[0])
+    assert theirs == arena(tmp_path / "here", "--workers", "1")
 
 
 def test_a_module_that_only_the_worker_misses_has_a_remedy(tmp_path):

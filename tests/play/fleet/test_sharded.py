@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import longterm
+import pages
 
 pytest.importorskip("jax")
 
@@ -18,6 +19,7 @@ import jax
 import numpy as np
 import pytest
 from jax import numpy as jnp
+from pages import block_of_page
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from longterm import AOGD, Feedback, Fleet
@@ -114,6 +116,12 @@ for bad in ("learners", devices[0], jax.sharding.SingleDeviceSharding(devices[0]
             NamedSharding(Mesh(devices.reshape(2, 2), ("a", "b")), PartitionSpec("a", "b"))):
     with pytest.raises(InputError, match="sharding: .* does not divide"):
         Fleet(rule, SIZE, engine="jax", sharding=bad)
+
+# The code of the guide.
+learner = rule
+page = block_of_page("PartitionSpec").replace("1_000_000", "SIZE").replace('"fleet"', 'f"{FOLDER}/page"')
+exec(page)
+require_divided(fleet)
 print("equal")
 """
 
@@ -121,8 +129,8 @@ print("equal")
 @pytest.mark.slow
 def test_four_devices_hold_the_fleet_of_one(tmp_path):
     flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=4".strip()
-    package = str(Path(longterm.__file__).parents[1])
-    environment = os.environ | {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu", "PYTHONPATH": package}
+    path = os.pathsep.join([str(Path(longterm.__file__).parents[1]), str(Path(pages.__file__).parent)])
+    environment = os.environ | {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu", "PYTHONPATH": path}
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, tmp_path], capture_output=True, text=True, env=environment, check=False
     )

@@ -140,7 +140,7 @@ class _Pool:
         if self.backend.executor is None:
             self.executor.shutdown(wait=True, kill_workers=not wait)
         elif not isinstance(self.backend.executor, Executor):
-            self.executor.shutdown(wait=wait, cancel_futures=True)
+            self.executor.shutdown(wait=wait)  # Dask's knows no other argument
 
 
 def _quietly(function: Callable[..., Any], *arguments: Any) -> Any:
