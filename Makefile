@@ -22,7 +22,7 @@ help:
 	@echo "make test-all    and the full cross of learners, problems and engines, and runs at full size"
 	@echo "make quick       the part of the tests to run while working"
 	@echo "make test-processors  the tests that compute, under other instruction sets, BLAS kernels and hash seeds"
-	@echo "make test-engines  install Ray and Spark, and run their tests: workers, driver and JVM are killed (2 minutes; Java 17)"
+	@echo "make test-engines  install Ray and Spark, and run their tests: workers, driver and JVM are killed (4 minutes; Java 17)"
 	@echo "make pacing      spend a budget over auctions (real where LONGTERM_DATA has them, else invented): tables, figures in results/"
 	@echo "make routing     route prompts to language models under a budget: every method on two tables, figures in results/"
 	@echo "make coverage    the share of lines that the tests run, and a page that shows the others: build/coverage"

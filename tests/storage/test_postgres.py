@@ -4,6 +4,7 @@ import multiprocessing
 import secrets
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from chooser_plan import next_call as next_chooser_call
 from chooser_plan import rule
 from live_plan import LIMITS, PROBLEM, image, learner, step, undisturbed
 from longterm import Ledger, LiveLearner
-from longterm.errors import AlreadyToldError, DatabaseError, InputError
+from longterm.errors import AlreadyToldError, DatabaseError, InputError, RepeatedPositionError
 from longterm.money import (
     Budget,
     Chooser,
@@ -192,3 +193,35 @@ def test_the_record_of_two_replicas_has_each_change_once(server, name):
         assert sorted(entry.new for entry in found if entry.what == "reset") == [float(n) for n in range(20)]
         assert sorted(entry.new for entry in found if entry.what == "budget") == [200.0 + n for n in range(20)]
         assert other.record() == found
+
+
+def test_two_consumers_that_overlap_apply_each_message_once(server, name):
+    """As in a rebalance: both read all partitions. A message of any age is refused afterwards."""
+    messages = [(f"orders-{partition}", number) for number in range(12) for partition in range(3)]
+    with Ledger.open(server, name=f"{name} ledger") as ledger:
+        ledger.add_account("team", 10**6)
+
+    def consume(_):
+        applied = 0
+        with start(server, name) as live, Ledger.open(server, name=f"{name} ledger") as ledger:
+            for partition, number in messages:
+                key = f"{partition} {number}"
+                try:
+                    live.tell(live.ask(key), loss_parameters=TARGET, position=(partition, number))
+                    applied += 1
+                except RepeatedPositionError:
+                    pass
+                with suppress(RepeatedPositionError):
+                    ledger.hold("team", 100, key=key)
+                    ledger.settle(key, 60, position=(partition, number))
+        return applied
+
+    with ThreadPoolExecutor(2) as pool:
+        assert sum(pool.map(consume, range(2))) == len(messages)
+    assert consume(None) == 0
+    with start(server, name) as live, Ledger.open(server, name=f"{name} ledger") as ledger:
+        assert live.state.told == len(messages)
+        assert ledger.balance("team") == Balance(10**6, 60 * len(messages), 0)
+        assert {ledger.last_position(partition) for partition, _ in messages} == {11}
+        with pytest.raises(RepeatedPositionError):
+            live.tell(live.ask("late"), loss_parameters=TARGET, position=("orders-1", 3))
