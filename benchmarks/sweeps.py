@@ -1,7 +1,7 @@
 """Time a sweep beside the same calls by hand: python benchmarks/sweeps.py.
 
 Five values of β on 20 sequences. By hand: one batched run for each value, and the best decisions in hindsight, which
-cost the same for one sequence at a time. `longterm run` also writes a record for each run, about 1.5 ms each. Processor
+cost the same for one sequence at a time. `longterm run` also writes a record for each run, about 1.7 ms each. Processor
 seconds, medians of five rounds that take turns.
 """
 

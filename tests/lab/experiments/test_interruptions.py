@@ -222,9 +222,14 @@ def test_dask_loses_a_worker_and_gives_the_same_files(tmp_path, monkeypatch, wor
         names["client"].close()
         function = block_of_page("def dask").replace("tcp://host:8786", cluster.scheduler_address)
         (tmp_path / "mine.py").write_text(f"from distributed import Client\n{function}")
+        opened = []
+        monkeypatch.setattr(
+            import_module("mine"), "Client", lambda to: opened.append(distributed.Client(to)) or opened[-1]
+        )
         (tmp_path / "lost").unlink()
         theirs = arena(tmp_path / "arena", "--executor", "mine:dask")
-        distributed.default_client().close()
+        opened.pop().close()
+        del sys.modules["mine"]
     assert (tmp_path / "lost").exists()
     quietly(spec, tmp_path / "other")
     assert files(tmp_path / "folder") == files(tmp_path / "other")
