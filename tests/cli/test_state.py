@@ -117,7 +117,9 @@ def test_it_lists_what_is_open_at_this_moment(state, database):
     with Ledger.existing(database, "money") as ledger:
         ledger.hold("search", 33, "short", seconds=0.001)
         time.sleep(0.002)
-        assert "organisation 50, search 50" in " ".join(state("show").split())
+        rows = [line.split() for line in state("show").splitlines()]
+        assert ["search", "500", "60", "50", "organisation"] in rows
+        assert [row[:4] for row in rows if row[:1] == ["money"]] == [["money", "ledger", "0", "1"]]
 
 
 def test_it_changes_what_a_person_decides(state, database):
@@ -210,6 +212,9 @@ def test_it_gives_up_and_corrects_rounds(state, database):
         LivePacer.open(database, pacer, name="paid", account=shared) as paid,
     ):
         first, second = (str(chooser.act([1.0], costs=[0.5, 0.5])) for _ in range(2))
+        lines = state("show").splitlines()
+        place = lines.index("helpdesk: 2 open rounds, the oldest first")
+        assert [line.split()[0] for line in lines[place + 2 : place + 4]] == [first, second]
         state("release", "helpdesk", first)
         chooser.settle(second, 1.0, 0.5)
         state("correct", "helpdesk", second, "0.125")

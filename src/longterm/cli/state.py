@@ -23,12 +23,12 @@ from longterm.money import Chooser, Ledger, LivePacer
 from longterm.money.ledger.accounts import OpenHold
 from longterm.money.limit_changes import change_limits, limits_of
 from longterm.storage import backup, restore
-from longterm.storage.contents import StoredObject, describe, read_definition, read_record, rename
+from longterm.storage.contents import StoredObject, describe, read_definition, read_open_rounds, read_record, rename
 from longterm.storage.record import RecordEntry
 from longterm.storage.specification import rebuilt
 
 MOST_HOLDS = 50
-"""Open holds that `show` lists, the oldest first."""
+"""Open holds, or rounds of one object, that `show` lists, the oldest first."""
 MOST_ENTRIES = 1_000_000
 LIMITED = ("chooser", "live pacer")
 """Kinds of objects with limits of their own."""
@@ -42,7 +42,7 @@ _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 class StateCommand:
     """Show what is in a service's database, and change limits while the service runs.
 
-      show DB                           objects, accounts, open holds and leases with their age
+      show DB                           objects, limits, accounts, open rounds, holds and leases with their age
       set DB money/search limit=50      change limit, reserve, period, timezone or rate of an account
       set DB campaign budget=900        change budget, horizon, period or timezone of a pacer
       set DB helpdesk limit=6000        change limits, horizon, credit or bank of a chooser or router
@@ -112,19 +112,20 @@ class StateCommand:
             _say("")
             _print(("name", "limits"), limited)
         for one in found:
+            if one.kind in LIMITED and one.open:
+                rounds = read_open_rounds(self.database, one.name, MOST_HOLDS)
+                _say(f"\n{one.name}: {one.open} open rounds, the oldest first")
+                _print(("token", "age"), [(token, _age(age)) for token, age in rounds])
             if one.kind == "ledger":
                 with self._opened(one.name) as ledger:
                     _print_ledger(one.name, ledger)
 
     def _present(self, found: StoredObject) -> StoredObject:
-        """Return a ledger with its holds and periods as they are at this moment."""
+        """Return a ledger with the holds that are open at this moment. Its money has a table of its own."""
         if found.kind != "ledger":
             return found
         with self._opened(found.name) as ledger:
-            balances = ledger.accounts
-            spent: dict[str, float] = {name: balance.spent for name, balance in balances.items()}
-            held: dict[str, float] = {name: balance.held for name, balance in balances.items()}
-            return found._replace(open=len(ledger.open_holds()), spent=spent, held=held)
+            return found._replace(open=len(ledger.open_holds()), spent=None, held=None)
 
     def _set(self) -> None:
         target, *pairs = self._words("money/search limit=50", 2)

@@ -16,7 +16,7 @@ from longterm.storage.database import Database
 from longterm.storage.packing import MalformedError, unpack_checked
 from longterm.storage.record import RecordEntry, entry, insertions, read_entries
 from longterm.storage.replica import LONGEST_NAME
-from longterm.storage.tokens import EPOCH_BITS
+from longterm.storage.tokens import EPOCH_BITS, Token
 
 
 class StoredObject(NamedTuple):
@@ -114,6 +114,17 @@ def read_definition(url: str | PathLike[str], name: str) -> tuple[str, dict[str,
         if isinstance(error, InputError):
             raise
         raise DatabaseError(database.path, "corrupted", f"{name!r} has no definition", "Restore a backup") from None
+    finally:
+        database.close()
+
+
+def read_open_rounds(url: str | PathLike[str], name: str, most: int) -> list[tuple[str, float]]:
+    """Return the tokens of an object's open rounds and their ages in seconds, the oldest first."""
+    database = Database(url, "relaxed", create=False)
+    try:
+        rows = sorted(database.rounds(sql.READ_OPEN, name), key=lambda row: row.number)[:most]
+        now = database.seconds()
+        return [(str(Token(row.number, epoch=row.epoch)), now - row.opened) for row in rows]
     finally:
         database.close()
 
