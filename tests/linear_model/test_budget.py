@@ -11,7 +11,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.preprocessing import StandardScaler
 
 from longterm.errors import BudgetWarning, InputError
-from longterm.linear_model import BudgetLinearClassifier, BudgetLinearRegressor
+from longterm.linear_model import BudgetLinearClassifier, BudgetLinearLearner, BudgetLinearRegressor
 
 
 def badly_scaled(n=5000):
@@ -52,21 +52,113 @@ def test_the_budget_counts_weights_times_the_sizes_of_features(stream):
     assert 2.7 < np.abs(own).sum() + 0.5 * own @ own <= 3.0 * (1 + 1e-12)
 
 
+def streams():
+    """Return rows and targets: Gaussian, heavy tails, a late jump, tiny targets, counts of words."""
+    rng = np.random.default_rng(11)
+    X, weights = rng.standard_normal((150, 6)), rng.standard_normal(6)
+    y, far = X @ weights + 0.5 * rng.standard_normal(150), rng.standard_t(2, (150, 6))
+    words = sparse.csr_array((rng.random((150, 300)) < 0.03) * rng.exponential(size=(150, 300)))
+    return {
+        "gaussian": (X, y + 40),
+        "heavy": (far, far @ weights + rng.standard_t(1.5, 150)),
+        "jump": (X, y * np.where(np.arange(150) < 70, 1e-3, 1.0)),
+        "tiny": (X, 1e-4 * y),
+        "words": (words, words @ rng.standard_normal(300) + rng.standard_t(1.5, 150)),
+    }
+
+
+OPTIONS = (
+    {"loss": "squared"},
+    {"loss": "squared", "fit_intercept": False},
+    {"loss": "squared", "intercept_bound": 2.0},
+    {"loss": "huber", "rule": "penalised-ftrl"},
+    {"loss": "quantile"},
+    {"loss": "logistic"},
+    {"loss": "hinge", "fit_intercept": False, "rule": "penalised-ftrl"},
+)
+
+
+@pytest.mark.parametrize("kind", streams())
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_a_budget_that_is_never_reached_changes_no_bit(kind, options):
+    X, y = streams()[kind]
+    y = np.where(y > np.median(y), 1.0, -1.0) if options["loss"] in ("logistic", "hinge") else y
+
+    def learned(budget):
+        learner = BudgetLinearLearner(X.shape[1], budget, sparse=kind == "words", **options)
+        return learner, [learner.learn(X[k : k + 1], y[k : k + 1])[0] for k in range(len(y))]
+
+    free, known = learned(None)
+    again = BudgetLinearLearner(X.shape[1], sparse=kind == "words", **options)
+    largest = 0.0
+    for k in range(len(y)):
+        again.learn(X[k : k + 1], y[k : k + 1])
+        largest = max(largest, again.size(again.weights))
+    for times in (1.01, 100.0, 1e9):
+        learner, found = learned(times * largest)
+        assert not learner.binds
+        np.testing.assert_array_equal(found, known)
+        assert learner.cumulative_loss == free.cumulative_loss
+    tight, _ = learned(largest / 2)
+    assert tight.binds
+
+
+@pytest.mark.parametrize("rule", ["a-ftrl", "penalised-ftrl"])
+@pytest.mark.parametrize("kind", ["gaussian", "heavy", "jump"])
+def test_no_decision_passes_a_budget_by_more_than_its_ball_allows(kind, rule):
+    X, y = streams()[kind]
+    for budget in (1e-3, 0.1, 1.0):
+        learner = BudgetLinearLearner(X.shape[1], budget, loss="squared", rule=rule)
+        for row, target in zip(X, y, strict=True):
+            before = learner.hard_violation
+            learner.step_dense(row, target)
+            excess = learner.hard_violation - before
+            parameters, units = learner._state.parameters[0], learner.scale.units
+            most = learner.settings.constraint.value_bound(learner.settings.constraint.enclosing_ball())
+            assert excess <= most * max(units[1] / units[0], 1.0) ** 2 * (1 + 1e-9)
+            if learner.binds:
+                assert learner._state.mixture(0).radius[0] <= parameters["budget_radius"] * (1 + 1e-12)
+
+
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("regression", [False, True])
-def test_a_harmless_budget_is_no_budget(stream, regression):
+def test_a_spare_budget_of_an_estimator_is_no_budget(stream, regression):
     X, y = mixed_columns(1000)
     y = 30 * (X[:, 4] - X[:, 1]) + X[:, 0] if regression else y
     losses = []
-    for budget in (None, 1e5 if not regression else 1e10, 1e15):
+    for budget in (None, 1e10 if regression else 1e4, 1e15):
         model = (BudgetLinearRegressor if regression else BudgetLinearClassifier)(budget, passes=2, random_state=0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", BudgetWarning)
             learn = model.partial_fit if stream else model.fit
             learn(X, y, **({"classes": [False, True]} if stream and not regression else {}))
         losses.append(model.cumulative_loss_)
-    assert losses[0] == losses[2]
-    assert losses[1] == pytest.approx(losses[0], rel=0.01)
+    assert losses[0] == losses[1] == losses[2]
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e6])
+def test_targets_far_from_zero_without_an_intercept(unit):
+    X, y = streams()["heavy"]
+    learner = BudgetLinearLearner(6, loss="squared", fit_intercept=False)
+    learner.learn(X, unit * y)
+    assert learner.cumulative_loss < 0.95 * np.sum(np.square(unit * y)) / 2
+
+
+def test_units_of_words_hardly_matter_in_a_stream():
+    """Counts by Zipf's law, most of them met late, beside words that are divided by their root mean square."""
+    rng = np.random.default_rng(3)
+    words, labels = 4000, rng.choice([-1.0, 1.0], 600)
+    tilt = np.exp(0.7 * rng.standard_normal(words) * (rng.random(words) < 0.3))
+    chances = {side: tilt**side / np.arange(1, words + 1) for side in (-1.0, 1.0)}
+    drawn = [rng.choice(words, 60, p=chances[y] / chances[y].sum()) for y in labels]
+    X = sparse.csr_array((np.ones(36_000), (np.repeat(np.arange(600), 60), np.concatenate(drawn))), shape=(600, words))
+    X.sum_duplicates()
+    sizes, losses = np.sqrt(np.maximum((X * X).sum(axis=0), 1) / np.maximum((X > 0).sum(axis=0), 1)), []
+    for units in (1 / sizes, *(10.0 ** rng.uniform(-2, 3, (4, words)))):
+        learner = BudgetLinearLearner(words, sparse=True)
+        learner.learn(sparse.csr_array(X.multiply(units)), labels)
+        losses.append(learner.cumulative_loss)
+    assert max(losses[1:]) < 1.05 * losses[0]
 
 
 def test_units_that_differ_by_a_hundred_thousand_hardly_matter_in_a_stream():

@@ -57,7 +57,7 @@ SETTINGS = [
     "offset", "max_features", "residual_radius",
 ]  # fmt: skip
 DENSE = {
-    "state.scalars": ("<f8", 27),
+    "state.scalars": ("<f8", 28),
     "state.mixtures": ("<f8", 2 * 77),
     "state.vector": ("<f8", 6),
     "average.stretches": ("<i8", 1),
@@ -79,7 +79,7 @@ def test_the_layout_of_a_file(tmp_path, form):
     BudgetLinearLearner(6, 2.0, sparse=form == "sparse", scale_features=form == "scaled").save(tmp_path / "file")
     stored = read_snapshot(tmp_path / "file", BudgetLinearLearner.file_kind, 1)
     assert stored.version == 1
-    assert list(stored.metadata) == ["settings", "widens", "sparse", "level", "seed"]
+    assert list(stored.metadata) == ["settings", "sparse", "level", "seed"]
     assert list(stored.metadata["settings"]) == SETTINGS
     assert {name: (array.dtype.str, array.size) for name, array in stored.arrays.items()} == LAYOUT[form]
 

@@ -239,7 +239,7 @@ def test_regression_does_not_depend_on_the_targets_unit_and_hardly_on_their_leve
     learner = BudgetLinearLearner(5, 10.0 * scale, l1=1.0, l2=0.0, loss="squared")
     learner.learn(X, scale * (y + level))
     assert learner.intercept / scale - level == pytest.approx(0, abs=0.1)
-    np.testing.assert_allclose(learner.weights / scale, [1, -1, 0, 0, 0], atol=0.15)
+    np.testing.assert_allclose(learner.weights / scale, [1, -1, 0, 0, 0], atol=0.2)
 
 
 # --- settings and snapshots -----------------------------------------------------------------------------------

@@ -34,8 +34,9 @@ def warn_about_budget(learners: Sequence[BudgetLinearLearner], rows: TrainingRow
     """Warn if no weight is left, or if a `given` budget has no effect."""
     budget = learners[0].settings.budget
     if not any(learner.nonzeros for learner in learners) and any(np.ptp(y) > 0 for y in rows.targets):
-        what = f"the budget of {budget:g} left all weights at 0, so the model is a constant"
-        remedy = "Give a larger budget, or none (budget=None)"
+        what = f"the budget of {budget:g} left all weights at 0" if given else "all weights are 0"
+        what += ", so the model is a constant"
+        remedy = "Give a larger budget, or none (budget=None)" if given else "Check that the features vary"
     elif given and not any(learner.binds for learner in learners):
         what = f"the budget of {budget:g} was never reached and has no effect"
         remedy = "Give a smaller budget, or none (budget=None)"

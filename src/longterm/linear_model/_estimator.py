@@ -68,6 +68,11 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
     random_state: Any
     predict_with: str
 
+    def _keep(self, parameters: dict[str, Any]) -> None:
+        """Set the parameters of a constructor as attributes, unchanged, as scikit-learn asks."""
+        for name in self._get_param_names():
+            setattr(self, name, parameters[name])
+
     # --- learners ---------------------------------------------------------------------------------------------
 
     def _target_spread(self, targets: Sequence[FloatArray]) -> float:

@@ -211,6 +211,8 @@ class FeatureScale:
         typical = float(logarithms @ weights) / total
         apart = float(np.square(logarithms - typical) @ weights) / total
         trust = 1 / (1 + (apart / OTHER_UNITS) ** 4)
+        known, prior, factor = self.expected.tolist()  # a new column has a² = factor² e^((known − ln u²)/(1 + prior))
+        met = np.exp((known + prior * logarithms) / (1 + prior)) @ weights / total if seen.any() else 1.0
         logarithms += (trust * few / (weights + trust * few)) * (typical - logarithms)
         sizes = np.exp(logarithms)
         usual, new = sizes * shares, np.exp(-0.5 * logarithms - power * np.log(shares))
@@ -230,7 +232,7 @@ class FeatureScale:
         # The other columns, which were never seen, have the typical size and one factor.
         unseen, usual_factor = (len(self.seen) - len(seen)) / (rows + 1), math.exp(-0.5 * typical) * (rows + 1) ** power
         length += unseen * usual_factor**2 * math.exp(typical)
-        before += unseen * float(self.expected[2]) ** 2 * math.exp(typical)
+        before += unseen * factor**2 * float(met)
         unit = math.sqrt(length)
         new /= unit
         self.expected = np.array([typical, trust * PRIOR_ROWS, usual_factor / unit])

@@ -219,7 +219,7 @@ class BlockLearner(LearnerMemory):
         The residual of the intercept begins at 0 again.
         """
         sizes = np.abs(labels)
-        if sizes[0] > self._settings.reach:
+        if sizes[0] > self._settings.residual_radius:
             self._use(replace(self._settings, residual_radius=2 * max(float(sizes[0]), NARROWEST)))
-        outside = sizes > self._settings.reach
+        outside = sizes > self._settings.residual_radius
         return int(outside.argmax()) if outside.any() else len(labels)

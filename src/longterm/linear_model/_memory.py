@@ -35,7 +35,6 @@ class LearnerMemory(Saved):
         scale: FeatureScale | None,
         *,
         sparse: bool,
-        widens: bool,
         level: float | None,
         seed: int,
     ) -> None:
@@ -44,10 +43,10 @@ class LearnerMemory(Saved):
         """Means and factors of the features, or None."""
         self._sparse = sparse
         """True if sparse rows were asked for. Only A-FTRL has a layout for them."""
-        self._widens = widens
-        """True if the intercept's interval grows with the targets."""
-        self._has_level, self._level = level is not None, 0.0 if level is None else float(level)
-        """True after the first target, and that target, about which the interval lies."""
+        self._widens = not settings.classifies and (settings.offset == "mean" or scale is not None)
+        """True if the scale of the targets is followed."""
+        self._has_level, self._level = level is not None or settings.offset != "mean", float(level or 0.0)
+        """True after the first target, and that target, about which the intercept lies; 0 without an offset."""
         self._state = KernelState(settings.rule, settings.dimension, sparse)
         """The vector of the rule and its numbers."""
         self._average = Average(settings.dimension, seed)
@@ -158,8 +157,8 @@ class LearnerMemory(Saved):
 
     @property
     def binds(self) -> bool:
-        """True if the budget was ever active: Λ > 0, or ν > 0 in penalised FTRL."""
-        return self._state.number(self._state.weight_in_force) > 0 or self.hard_violation > 0
+        """True if the budget was ever reached: a decision would have passed it."""
+        return self._state.number("reached") > 0
 
     @property
     def nonzeros(self) -> int:
@@ -238,9 +237,8 @@ class LearnerMemory(Saved):
     def _specification(self) -> dict[str, Any]:
         return {
             "settings": asdict(self._settings),
-            "widens": self._widens,
             "sparse": self._sparse,
-            "level": self._level if self._has_level else None,
+            "level": self._level if self._has_level and self._settings.offset == "mean" else None,
             "seed": self._average.seed,
         }
 
@@ -254,7 +252,7 @@ class LearnerMemory(Saved):
     def _restore(self, specification: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         settings = checked_settings(specification, arrays)
         scale = {name.removeprefix("scale."): array for name, array in arrays.items() if name.startswith("scale.")}
-        options = {name: specification[name] for name in ("sparse", "widens", "level", "seed")}
+        options = {name: specification[name] for name in ("sparse", "level", "seed")}
         self._begin(settings, FeatureScale.restored(settings.dimension, scale) if scale else None, **options)
         self._state.restore({name.removeprefix("state."): a for name, a in arrays.items() if name.startswith("state.")})
         if self._scale is not None:

@@ -21,16 +21,13 @@ def budget_multiplier(
 
     The rows are not scaled, nor are the weights of the model. Empty `weights` are all 1.
     """
-    settings, scale, (x, intercept) = learner.settings, learner.scale, model
+    settings, sizes, (x, intercept) = learner.settings, learner.sizes, model
     if not learner.binds or not x.any():
         return 0.0
     margins = np.ascontiguousarray(X @ x + intercept, dtype=np.float64)
     _, slopes = values_and_slopes(settings.code, settings.loss_parameter or 0.0, margins, labels)
     slopes = slopes * weights if len(weights) else slopes
-    gradient = np.asarray(X.T @ slopes, dtype=np.float64) / len(labels)
-    if scale is not None:
-        gradient = scale.factors * (gradient - scale.means * slopes.mean())
-        x = x / scale.factors
-    unit = 1.0 if scale is None else float(scale.units[0])
-    constraint_gradient = settings.l1 / unit * np.sign(x) + settings.l2 / unit**2 * x
+    means = 0.0 if learner.scale is None else learner.scale.means
+    gradient = (np.asarray(X.T @ slopes, dtype=np.float64) / len(labels) - means * slopes.mean()) / sizes
+    constraint_gradient = settings.l1 * np.sign(x) + settings.l2 * sizes * x
     return max(-float(gradient @ constraint_gradient) / float(constraint_gradient @ constraint_gradient), 0.0)

@@ -24,10 +24,6 @@ NO_BUDGET = 1e50
 """Stands for no budget where features are scaled: the radius is bounded by `largest_radius`."""
 GENEROUS_RADIUS, GENEROUS_RADIUS_OF_TARGETS = 250.0, 32.0
 """The largest radius for scaled rows: for two classes, and in units of the largest residual of targets."""
-ROOM, ROOMY = 16.0, 4.0
-"""With two classes and scaled features the radius is up to ROOM times that of the ball that holds {g ≤ 0}, so that a
-budget that is never reached shortens no step: ROOMY times for the radius 1 of weights that the budget counts, in
-proportion to it, but at least once. A tight budget is passed by more in a larger ball."""
 SHARE = 0.1
 """θ_0 as a share of D²/R, as in the reference learners."""
 
@@ -51,7 +47,7 @@ class Settings:
     max_features: int = 0
     """Penalised FTRL: the largest number of non-zero weights; 0 for no limit."""
     residual_radius: float = 0.0
-    """The largest residual; 0 for no intercept, or until the scale of the targets is known."""
+    """The largest residual. For targets it is also their scale, 0 until it is known; for classes 0 for no intercept."""
 
     def __post_init__(self) -> None:
         constraint = ElasticNetBudget(self.dimension, self.budget, l1=self.l1, l2=self.l2)
@@ -90,6 +86,11 @@ class Settings:
         return self.code in OF_TWO_CLASSES
 
     @property
+    def has_residual(self) -> bool:
+        """True if the intercept is an offset and a residual."""
+        return self.classifies or self.offset == "mean"
+
+    @property
     def reach(self) -> float:
         """The largest distance of the intercept from its offset."""
         return max(self.intercept_bound, self.residual_radius)
@@ -100,10 +101,8 @@ class Settings:
 
     @property
     def largest_radius(self) -> float:
-        """The largest radius of weights for scaled rows, whose mean length is 1: a larger budget has no effect."""
-        if self.classifies:
-            return GENEROUS_RADIUS
-        return GENEROUS_RADIUS_OF_TARGETS * self.residual_radius if self.residual_radius > 0 else math.inf
+        """The radius of weights for scaled rows, whose mean length is 1, until the budget is first reached."""
+        return GENEROUS_RADIUS if self.classifies else GENEROUS_RADIUS_OF_TARGETS * (self.residual_radius or 1.0)
 
     @property
     def constraint(self) -> ElasticNetBudget:
@@ -114,8 +113,7 @@ class Settings:
         """Return the constants that the kernel reads.
 
         Where features are scaled, `units` has N, by which the weights of the kernel are larger than those that the
-        budget counts, and the largest N so far. The radius belongs to the largest N, so that it never falls, and a
-        budget beyond `largest_radius` has no effect.
+        budget counts, and the largest N so far. The budget's radius belongs to the largest N, so that it never falls.
         """
         try:
             unit, largest_unit = units if len(units) else (1.0, 1.0)
@@ -132,13 +130,12 @@ class Settings:
         g = ElasticNetBudget(self.dimension, self.budget, l1=l1, l2=l2)
         ball = g.enclosing_ball()
         D, radius = g.value_bound(ball), ball.radius * (largest_unit / unit)
-        if is_scaled:
-            room = min(max(ROOMY * ball.radius / unit, 1.0), ROOM) if self.classifies else 1.0
-            radius = min(room * radius, self.largest_radius)
         return Parameters(
-            self.budget, l1, l2, radius, self.intercept_bound, self.code, self.loss_parameter or 0.0,
-            beta=self.beta, theta_0=SHARE * D**2 / ball.radius, weight_0=2 * ball.radius / D, growth=self.growth,
-            offset=OFFSETS.index(self.offset), residual_radius=self.residual_radius, max_features=self.max_features,
+            self.budget, l1, l2, self.largest_radius if is_scaled else radius, self.intercept_bound,
+            self.code, self.loss_parameter or 0.0, beta=self.beta, theta_0=SHARE * D**2 / ball.radius,
+            weight_0=2 * ball.radius / D, growth=self.growth, offset=OFFSETS.index(self.offset),
+            residual_radius=self.residual_radius if self.has_residual else 0.0, max_features=self.max_features,
+            budget_radius=radius,
         )  # fmt: skip
 
     def _checked_parameter(self) -> float | None:

@@ -44,7 +44,7 @@ LARGEST_WEIGHT = 1e150
 """No weight and no intercept is as large."""
 NO_SHARE = -25.0
 """The logarithm of a share that moves no decision."""
-KEYS = frozenset(["settings", "widens", "sparse", "level", "seed"])
+KEYS = frozenset(["settings", "sparse", "level", "seed"])
 
 
 def require(holds: bool, otherwise: str) -> None:
@@ -56,10 +56,9 @@ def require(holds: bool, otherwise: str) -> None:
 def checked_settings(specification: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Settings:
     """Return the settings of a stored learner, after all checks. Raise ValueError or TypeError if it is not valid."""
     require(set(specification) == KEYS, f"it has {sorted(map(str, specification))}, not {sorted(KEYS)}")
-    for name in ("widens", "sparse"):
-        require(type(specification[name]) is bool, f"{name} is neither true nor false")
+    require(type(specification["sparse"]) is bool, "sparse is neither true nor false")
     require(type(specification["seed"]) is int, "the seed is not a whole number")
-    given, level, widens = specification["settings"], specification["level"], specification["widens"]
+    given, level = specification["settings"], specification["level"]
     require(isinstance(given, dict), "there are no settings")
     require(level is None or (type(level) in (int, float) and abs(level) < math.inf), "the level is not a number")
     vector, said = _array(arrays, "state.vector", np.float64, None), given.get("dimension")
@@ -68,14 +67,13 @@ def checked_settings(specification: Mapping[str, Any], arrays: Mapping[str, NDAr
     with np.errstate(all="ignore"):
         settings = Settings(**given)
         sparse = specification["sparse"] and settings.rule == "a-ftrl"
-        require(not settings.classifies or not widens, "the interval cannot widen")
-        require(widens or level is None, "there is a level, but no interval about it")
+        require(settings.offset == "mean" or level is None, "there is a level, but no interval about it")
         scalars = _checked_scalars(settings, arrays)
         parameters = _parameters(settings, arrays)
         _check_state(settings, parameters, sparse, scalars, arrays)
         mixtures = _array(arrays, "state.mixtures", np.float64, (2, MIXTURE.itemsize // 8))
         _check_mixtures(settings, parameters, scalars, mixtures)
-        _check_offset(settings, widens, scalars)
+        _check_offset(settings, scalars)
         _check_average(settings, int(scalars["round"]) - 1, arrays)
     known = {f"state.{name}" for name in ("scalars", "mixtures", "vector", *(("entries", "heap") if sparse else ()))}
     known |= {"average.stretches", "average.total"}
@@ -174,6 +172,7 @@ def _check_mixtures(
 ) -> None:
     """Check both mixtures: shares and factors must be those that the kernels compute."""
     state = KernelState(settings.rule, 1, False)
+    state.scalars["reached"] = scalars["reached"]
     state.use(parameters)
     fresh = [state.mixture(number) for number in (WEIGHTS, RESIDUAL)]
     mixtures = np.ascontiguousarray(stored).view(MIXTURE).reshape(-1).view(np.recarray)
@@ -241,12 +240,11 @@ def _check_mixture(found: Any, fresh: Any, count: int, longest: float, squares: 
     require(abs(float(found.share.sum()) - 1) <= CLOSE, "the scales' shares do not add up to 1")
 
 
-def _check_offset(settings: Settings, widens: bool, scalars: Mapping[str, float]) -> None:
+def _check_offset(settings: Settings, scalars: Mapping[str, float]) -> None:
     """Check the intercept of a mixture: an offset from the labels' weights, and a residual."""
-    offset, radius = settings.offset, settings.residual_radius
+    offset, radius = settings.offset, settings.residual_radius if settings.has_residual else 0.0
     none = settings.intercept_bound == 0 or (offset == "none" and radius == 0)
     require(none, "an intercept with a bound has no residual")
-    require(settings.intercept_bound > 0 or widens == (offset == "mean"), "an offset of the mean has an interval")
     require(abs(scalars["residual"]) <= radius * (1 + CLOSE), "the residual is out of bounds")
     most = REACH * radius * (1 + CLOSE) if offset == "mean" else 0.0
     require(0 <= scalars["reach"] <= most, "margins reach farther than the targets did")
@@ -255,6 +253,7 @@ def _check_offset(settings: Settings, widens: bool, scalars: Mapping[str, float]
         require(first == 0 and second == 0, "there is no offset, but weights for it")
         known = 0.0
     elif offset == "mean":
+        require(not settings.classifies, "a mean is that of targets")
         require(first >= heaviest * (1 - CLOSE), "a weight is above the sum of all")
         require(abs(second) <= first * radius * (1 + CLOSE), "the mean of the targets is out of bounds")
         known = second / first if first > 0 else 0.0

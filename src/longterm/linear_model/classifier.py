@@ -102,20 +102,7 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
         class_weight: str | Mapping[Any, float] | None = None,
         predict_with: str = "auto",
     ) -> None:
-        self.budget = budget
-        self.l1 = l1
-        self.l2 = l2
-        self.loss = loss
-        self.rule = rule
-        self.fit_intercept = fit_intercept
-        self.max_features = max_features
-        self.scale_features = scale_features
-        self.half_life = half_life
-        self.passes = passes
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.class_weight = class_weight
-        self.predict_with = predict_with
+        self._keep(locals())
 
     @exclusive
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:

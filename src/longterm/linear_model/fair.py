@@ -73,9 +73,7 @@ class FairLinearClassifier(BudgetLinearClassifier):
         random_state: Any = None,
         predict_with: str = "auto",
     ) -> None:
-        self.constraint, self.tolerance, self.window = constraint, tolerance, window
-        self.budget, self.passes = budget, passes
-        self.random_state, self.predict_with = random_state, predict_with
+        self._keep(locals())
 
     @exclusive
     def fit(self, X: Any, y: Any, *, sensitive_features: Any) -> Self:  # type: ignore[override]

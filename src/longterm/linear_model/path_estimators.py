@@ -247,21 +247,7 @@ class BudgetPathClassifier(_PathModel, BudgetLinearClassifier):
         class_weight: str | Mapping[Any, float] | None = None,
         predict_with: str = "auto",
     ) -> None:
-        self.budgets = budgets
-        self.choose = choose
-        self.n_jobs = n_jobs
-        self.l1 = l1
-        self.l2 = l2
-        self.loss = loss
-        self.rule = rule
-        self.fit_intercept = fit_intercept
-        self.max_features = max_features
-        self.scale_features = scale_features
-        self.passes = passes
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.class_weight = class_weight
-        self.predict_with = predict_with
+        self._keep(locals())
 
 
 class BudgetPathRegressor(_PathModel, BudgetLinearRegressor):
@@ -307,18 +293,4 @@ class BudgetPathRegressor(_PathModel, BudgetLinearRegressor):
         random_state: Any = None,
         predict_with: str = "auto",
     ) -> None:
-        self.budgets = budgets
-        self.choose = choose
-        self.n_jobs = n_jobs
-        self.l1 = l1
-        self.l2 = l2
-        self.loss = loss
-        self.loss_parameter = loss_parameter
-        self.rule = rule
-        self.fit_intercept = fit_intercept
-        self.max_features = max_features
-        self.scale_features = scale_features
-        self.passes = passes
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.predict_with = predict_with
+        self._keep(locals())

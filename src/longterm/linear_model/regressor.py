@@ -66,20 +66,7 @@ class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[
         random_state: Any = None,
         predict_with: str = "auto",
     ) -> None:
-        self.budget = budget
-        self.l1 = l1
-        self.l2 = l2
-        self.loss = loss
-        self.loss_parameter = loss_parameter
-        self.rule = rule
-        self.fit_intercept = fit_intercept
-        self.max_features = max_features
-        self.scale_features = scale_features
-        self.half_life = half_life
-        self.passes = passes
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.predict_with = predict_with
+        self._keep(locals())
 
     @exclusive
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

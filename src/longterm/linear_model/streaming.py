@@ -125,17 +125,16 @@ class BudgetLinearLearner(BlockLearner):
             growth=growth,
             max_features=max_features or 0,
         )
-        widens = fit_intercept and intercept_bound is None and not settings.classifies
         if fit_intercept and intercept_bound is not None:
             settings = replace(settings, intercept_bound=intercept_bound)
-        elif widens:
+        elif fit_intercept and not settings.classifies:
             settings = replace(settings, offset="mean")
         elif fit_intercept:
             offset = "log-odds" if settings.loss == "logistic" else "none"
             settings = replace(settings, offset=offset, residual_radius=LOG_ODDS)
         centred = settings.classifies and settings.may_centre(sparse)
         scale = FeatureScale(settings.dimension, centred) if scale_features else None
-        self._begin(settings, scale, sparse=sparse, widens=widens, level=None, seed=seed)
+        self._begin(settings, scale, sparse=sparse, level=None, seed=seed)
 
     # --- one row ----------------------------------------------------------------------------------------------
 
@@ -188,7 +187,7 @@ class BudgetLinearLearner(BlockLearner):
         is_first = self._scale is not None and self._scale.counts[0] == 0
         if is_first or self._until_drawn == 0 or isinstance(rows, tuple) != self._state.is_sparse:
             return False
-        return not self._widens or (self._has_level and abs(label) <= self._settings.reach)
+        return not self._widens or (self._has_level and abs(label) <= self._settings.residual_radius)
 
     def _learn_plain(
         self, rows: Any, label: FloatArray, weight: FloatArray, margin: FloatArray, length: float, distance: float

@@ -30,9 +30,9 @@ from longterm.linear_model.kernels.layout import (
     WEIGHTS,
     Parameters,
 )
-from longterm.linear_model.kernels.mixture import charge, place, set_priors, set_shares
-from longterm.linear_model.kernels.round import PRIOR_POWER, RESIDUAL_PRIOR_POWER
-from longterm.theory.scales import BLOCK_TOLERANCE, RATIO
+from longterm.linear_model.kernels.mixture import begin, charge, place, set_shares, take_over
+from longterm.linear_model.kernels.round import PRIOR_POWER, RESIDUAL_PRIOR_POWER, TYPICAL, excess
+from longterm.theory.scales import BLOCK_TOLERANCE
 
 CODES = {"a-ftrl": AFTRL, "penalised-ftrl": PENALISED_FTRL}
 """The kernels of the rules."""
@@ -108,34 +108,36 @@ class KernelState:
         """Continue with these constants. A residual of another radius begins at 0; the radius of weights may grow."""
         before = self.parameter("residual_radius")
         self.parameters[...] = parameters.as_record()
+        reached = self.number("reached") > 0.0
+        radius = min(parameters.radius, parameters.budget_radius) if reached else parameters.radius
         if self.number("gradient_squares") == 0.0:  # no scale has lost anything yet
-            self._begin_mixture(WEIGHTS, WEIGHT_SCALES, parameters.radius)
-            first = self.number("first_length")
-            if first > 0.0:
-                set_priors.py_func(self.mixture(WEIGHTS), WEIGHT_SCALES, 0.25 / first, PRIOR_POWER)
-        elif parameters.radius > self.mixture(WEIGHTS).radius[0]:
-            self._grow_mixture(parameters.radius)
+            self._begin_weights(radius)
+        elif radius > self.mixture(WEIGHTS).radius[0]:
+            self._resize(radius)
         if parameters.residual_radius != before:
-            self._begin_mixture(RESIDUAL, RESIDUAL_SCALES, parameters.residual_radius)
+            self.mixtures[RESIDUAL] = np.zeros((), dtype=MIXTURE)
             typical = 0.25 * parameters.residual_radius / LOG_ODDS_RADIUS
-            set_priors.py_func(self.mixture(RESIDUAL), RESIDUAL_SCALES, typical, RESIDUAL_PRIOR_POWER)
+            begin.py_func(
+                self.mixture(RESIDUAL), RESIDUAL_SCALES, parameters.residual_radius, typical, RESIDUAL_PRIOR_POWER
+            )
             self.scalars["intercept_slope"] = self.scalars["intercept_squares"] = 0.0
 
-    def _begin_mixture(self, number: int, count: Any, radius: float) -> None:
-        """Set the radii R/4^k of a mixture; the expert at 0 has the radius of the smallest scale."""
-        self.mixtures[number] = np.zeros((), dtype=MIXTURE)
-        mixture = self.mixture(number)
-        mixture.radius[:count] = radius / RATIO ** np.arange(count)
-        mixture.radius[count] = mixture.radius[count - 1]
-        mixture.inverse[: count + 1] = 1 / mixture.radius[: count + 1]
+    def _begin_weights(self, radius: float) -> None:
+        """Begin with scales of the weights up to this radius."""
+        typical = TYPICAL / (self.number("first_length") or 1.0)
+        begin.py_func(self.mixture(WEIGHTS), WEIGHT_SCALES, radius, typical, PRIOR_POWER)
 
-    def _grow_mixture(self, radius: float) -> None:
-        """Continue with larger scales of the weights after the end of a block (`docs/proofs/scales.md`)."""
+    def _resize(self, radius: float) -> None:
+        """Continue with other scales of the weights, after the end of a block (`docs/proofs/scales.md`)."""
         mixture = self.mixture(WEIGHTS)
-        charge.py_func(mixture, WEIGHT_SCALES, 0.0)
         ratio = radius / mixture.radius[0]
-        mixture.radius[:] *= ratio
-        mixture.inverse[:] /= ratio
+        charge.py_func(mixture, WEIGHT_SCALES, 0.0)
+        if ratio < 1.0:  # as `round.place_leader`
+            take_over.py_func(mixture, WEIGHT_SCALES, radius)
+            self._begin_weights(radius)
+        else:
+            mixture.radius[:] *= ratio
+            mixture.inverse[:] /= ratio
         set_shares.py_func(mixture, WEIGHT_SCALES, BLOCK_TOLERANCE)
 
     def mixture(self, number: int) -> Any:
@@ -271,8 +273,21 @@ class KernelState:
             s["active"] = np.count_nonzero(left)
         if squares > 0.0:
             pull = self.number(self.weight_in_force) * self.parameter("l2")
-            factor = place.py_func(mixture, WEIGHT_SCALES, squares, pull, self.number("norm_2"))
-            s["scale"] = min(factor, self.parameter("factor_bound"))
+            self._place(squares, pull)
+            if self.number("reached") == 0.0 and self.excess > 0.0:
+                s["reached"] = 1
+                if mixture.radius[0] > self.parameter("budget_radius"):
+                    self._resize(self.parameter("budget_radius"))
+                    self._place(squares, pull)
+
+    def _place(self, squares: float, pull: float) -> None:
+        factor = place.py_func(self.mixture(WEIGHTS), WEIGHT_SCALES, squares, pull, self.number("norm_2"))
+        self.scalars["scale"] = min(factor, self.parameter("factor_bound"))
+
+    @property
+    def excess(self) -> float:
+        """g(x) of the decision in force."""
+        return float(excess.py_func(self.parameters.view(np.recarray)[0], self.scalars.view(np.recarray)[0]))
 
     def _keep_few(self) -> None:
         """Raise ν until at most max_features coordinates are above the threshold."""

@@ -24,8 +24,9 @@ NO_OFFSET, LOG_ODDS, MEAN = range(3)
 class Parameters:
     """The constants of a rule, as the kernels read them.
 
-    The constraint is g(x) = l1‖x‖₁ + ½ l2‖x‖² − budget on the ball of `radius` about 0. The intercept lies in
-    ±intercept_bound (0: no intercept). `loss` is a code of `losses`.
+    The constraint is g(x) = l1‖x‖₁ + ½ l2‖x‖² − budget on the ball of `radius` about 0 and, once the budget is reached,
+    on that of `budget_radius` if that is smaller. The intercept lies in ±intercept_bound (0: no intercept). `loss` is a
+    code of `losses`.
 
     θ_t = theta_0/(M_t t^β) and w_t = weight_0 M_{t−1} t^{1+growth}, M_t the longest gradient.
 
@@ -50,6 +51,7 @@ class Parameters:
     max_features: int = 0
     factor_bound: float = 1e300
     longest_row: float = 1e300
+    budget_radius: float = 1e300
 
     def numbers(self) -> tuple[float, ...]:
         """Return all constants in their order."""
@@ -79,6 +81,7 @@ FIELDS = (
     Field("active", 0, np.int64),  # sparse layout: coordinates of x_t that are not 0
     Field("live", 0, np.int64),  # sparse layout: live entries of the heap
     Field("entries", 0, np.int64),  # sparse layout: entries of the heap
+    Field("reached", 0, np.int64),  # 1 once a decision would have passed the budget
     Field("loss_sum", 1, signed=True, reported=True),  # Σ f_s(x_s), s < t
     Field("signed_violation", 0, signed=True, reported=True),  # Σ g(x_s)
     Field("hard_violation", 0, reported=True),  # Σ [g(x_s)]₊

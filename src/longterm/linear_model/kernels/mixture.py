@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from longterm.linear_model.kernels.compile import exact, ordered
-from longterm.theory.scales import LONGEST_BLOCK, PACE
+from longterm.theory.scales import LONGEST_BLOCK, PACE, RATIO
 
 LEAST_SQUARES = 1e-300
 """No leader is placed while the sum of squared gradients is at most this."""
@@ -21,15 +21,26 @@ CLOSE, MAX_STEPS = 1e-7, 60
 
 
 @exact
-def set_priors(m, count, typical, power):
-    """Set the priors π_k ∝ (R_k + typical)^−power, and p = π."""
+def begin(m, count, radius, typical, power):
+    """Set the radii R/4^k, that of 0 as the smallest, and the shares to the priors π_k ∝ (R_k + typical)^−power."""
     total = 0.0
     for k in range(count + 1):
+        m.radius[k] = radius / RATIO ** min(k, count - 1)
+        m.inverse[k] = 1.0 / m.radius[k]
         total += (m.radius[k] + typical) ** -power
     for k in range(count + 1):
-        share = (m.radius[k] + typical) ** -power / total
-        m.prior[k] = math.log(share)
-        m.share[k] = share
+        m.share[k] = (m.radius[k] + typical) ** -power / total
+        m.prior[k] = math.log(m.share[k])
+
+
+@exact
+def take_over(m, count, radius):
+    """Give each of the radii R/4^k what the next larger radius of before has been charged, or the expert at 0: 0."""
+    shift = 0
+    while shift < count and m.radius[shift] > RATIO * radius:
+        shift += 1
+    for k in range(count):
+        m.loss[k] = m.loss[k + shift] if k + shift < count else 0.0
 
 
 @ordered

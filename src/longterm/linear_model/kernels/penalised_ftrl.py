@@ -46,6 +46,9 @@ def row_loop(digest: str) -> Callable[..., None]:
             charge_scales(p, s, mixture, residual, dot, length, slope)
             for j in range(d):
                 z[j] += slope * u[j]
+            if s.reached == 0:
+                _, s.norm_1, s.norm_2 = soft_sums(z, threshold)
+                place_leader(p, s, mixture, s.multiplier, s.norm_2)
             s.multiplier = min(raised_weight(p, s, mixture, z), s.multiplier_sum)
             if p.max_features > 0:
                 s.multiplier = max(s.multiplier, weight_for_few(p, z, s.multiplier))

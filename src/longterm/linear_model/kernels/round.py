@@ -13,13 +13,15 @@ import numpy as np
 from longterm.linear_model.kernels.compile import helper
 from longterm.linear_model.kernels.layout import LOG_ODDS, MEAN, RESIDUAL_SCALES, WEIGHT_SCALES
 from longterm.linear_model.kernels.losses import value_and_slope
-from longterm.linear_model.kernels.mixture import add_losses, charge, place, set_priors, set_shares
+from longterm.linear_model.kernels.mixture import add_losses, begin, charge, place, set_shares, take_over
 from longterm.theory.scales import BLOCK_TOLERANCE
 
 REACH = 1.5
 """Margins of regression are clipped to this multiple of the largest distance of a target from the first one. With 2 the
 first 500 rows of time series have a fifth more loss, with 1.25 a rising one has two fifths more."""
 
+TYPICAL = 0.25
+"""A typical size of x, for rows of length 1."""
 PRIOR_POWER, RESIDUAL_PRIOR_POWER = 0.5, 2.0
 """Exponents of the priors. The residual is what the offset leaves over, so its large scales have small priors."""
 RESIDUAL_TOLERANCE = 0.3
@@ -45,6 +47,13 @@ def score(z, threshold, u, means, factors, rows, i):
 
 
 @helper
+def excess(p, s):
+    """Return g(x) of the decision in force."""
+    norm_1, norm_2 = s.norm_1 + s.norm_1_low, s.norm_2 + s.norm_2_low
+    return s.scale * (p.l1 * norm_1 + 0.5 * p.l2 * s.scale * norm_2) - p.budget
+
+
+@helper
 def observe(p, s, dot, label, weight):
     """Score a row with ⟨u, w⟩ = dot, and add f_t(x_t) and g(x_t) to their sums.
 
@@ -57,8 +66,7 @@ def observe(p, s, dot, label, weight):
         s.reach = max(s.reach, REACH * abs(label))
     value, slope = value_and_slope(p.loss, p.loss_parameter, margin, label)
     s.loss_sum += weight * value
-    norm_1, norm_2 = s.norm_1 + s.norm_1_low, s.norm_2 + s.norm_2_low
-    g = s.scale * (p.l1 * norm_1 + 0.5 * p.l2 * s.scale * norm_2) - p.budget
+    g = excess(p, s)
     positive = max(g, 0.0)
     s.signed_violation += g
     s.hard_violation += positive
@@ -93,9 +101,9 @@ def add_gradient(p, s, slope, length):
 @helper
 def charge_scales(p, s, weights, residual, dot, length, slope):
     """Add the round to the pending losses of both mixtures, and charge them if the block ends; `dot` is ⟨u, w⟩."""
-    if s.first_length == 0.0 and length > 0.0:  # the first row sets a typical size of x, 1/(4‖u‖)
+    if s.first_length == 0.0 and length > 0.0:  # the first row sets a typical size of x
         s.first_length = math.sqrt(length)
-        set_priors(weights, WEIGHT_SCALES, 0.25 / s.first_length, PRIOR_POWER)
+        begin(weights, WEIGHT_SCALES, weights.radius[0], TYPICAL / s.first_length, PRIOR_POWER)
     b, ends = add_losses(weights, WEIGHT_SCALES, slope * dot, s.round)
     residual_b = 0.0
     if p.residual_radius > 0.0:
@@ -111,9 +119,21 @@ def charge_scales(p, s, weights, residual, dot, length, slope):
 
 @helper
 def place_leader(p, s, weights, multiplier, norm_2):
-    """Set the factor s of x_{t+1} = s w, that of the mixture."""
+    """Set the factor s of x_{t+1} = s w, that of the mixture.
+
+    Where x_{t+1} would pass the budget for the first time, the mixture continues in the ball that holds {g ≤ 0}.
+    """
     factor = place(weights, WEIGHT_SCALES, s.gradient_squares, multiplier * p.l2, norm_2)
     s.scale = min(factor, p.factor_bound)
+    if s.reached == 0 and excess(p, s) > 0.0:
+        s.reached = 1
+        if weights.radius[0] > p.budget_radius:
+            charge(weights, WEIGHT_SCALES, 0.0)
+            take_over(weights, WEIGHT_SCALES, p.budget_radius)
+            begin(weights, WEIGHT_SCALES, p.budget_radius, TYPICAL / s.first_length, PRIOR_POWER)
+            set_shares(weights, WEIGHT_SCALES, BLOCK_TOLERANCE)
+            factor = place(weights, WEIGHT_SCALES, s.gradient_squares, multiplier * p.l2, norm_2)
+            s.scale = min(factor, p.factor_bound)
 
 
 @helper
