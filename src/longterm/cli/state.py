@@ -42,7 +42,7 @@ _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 class StateCommand:
     """Show what is in a service's database, and change limits while the service runs.
 
-      show DB                           objects, limits, accounts, open rounds, holds and leases with their age
+      show DB                           objects, limits, accounts, open rounds, holds, leases
       set DB money/search limit=50      change limit, reserve, period, timezone or rate of an account
       set DB campaign budget=900        change budget, horizon, period or timezone of a pacer
       set DB helpdesk limit=6000        change limits, horizon, credit or bank of a chooser or router
