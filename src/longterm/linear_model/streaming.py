@@ -80,9 +80,9 @@ class BudgetLinearLearner(BlockLearner):
     >>> learner.step(np.array([0, 2]), np.array([3.0, 4.0]), 1.0)
     0.0
     >>> round(learner.step_dense(np.array([0.0, 1.0, 1.0]), -1.0), 6)
-    0.029033
+    0.01369
     >>> learner.rounds, learner.weights.round(3)
-    (2, array([ 0.04 , -0.015,  0.033]))
+    (2, array([ 0.019, -0.007,  0.016]))
     """
 
     scales_by_default = True
