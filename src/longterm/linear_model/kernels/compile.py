@@ -14,17 +14,13 @@ from longterm.theory import scales
 FASTMATH = {"reassoc", "contract", "nsz", "arcp"}
 """Sums may be reordered for SIMD. The whole set would assume that there are no NaNs."""
 
-INNER: Any = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-"""Options of functions that only kernels call. Without wrappers for Python they compile in two thirds of the time."""
-helper: Any = numba.njit(fastmath=FASTMATH, forceinline=True, **INNER)
+helper: Any = numba.njit(fastmath=FASTMATH, error_model="numpy", forceinline=True)
 """Decorator of the functions that kernels call. They are compiled into the kernels and not cached by themselves.
 Without `forceinline` a round takes 1.3 times as long."""
-ordered: Any = numba.njit(fastmath={"contract"}, forceinline=True, **INNER)
+ordered: Any = numba.njit(fastmath={"contract"}, error_model="numpy", forceinline=True)
 """The same for products that would underflow if they were reordered."""
-shared: Any = numba.njit(fastmath={"contract"}, error_model="numpy", forceinline=True)
-"""The same for a function that Python calls, too."""
-exact: Any = numba.njit(fastmath=False, **INNER)
-"""For compensated sums and heaps."""
+exact: Any = numba.njit(fastmath=False, error_model="numpy")
+"""The same for compensated sums and heaps."""
 
 
 def source_digest() -> str:

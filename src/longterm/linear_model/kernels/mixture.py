@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from longterm.linear_model.kernels.compile import exact, ordered, shared
+from longterm.linear_model.kernels.compile import exact, ordered
 from longterm.theory.scales import LONGEST_BLOCK, PACE, RATIO
 
 LEAST_SQUARES = 1e-300
@@ -43,7 +43,7 @@ def take_over(m, count, radius):
         m.loss[k] = m.loss[k + shift] if k + shift < count else 0.0
 
 
-@shared
+@ordered
 def inverse_rate(m):
     """Return α = √(4m² + c²U)."""
     return math.sqrt(4.0 * m.cap * m.cap + PACE * PACE * m.clipped_squares)
