@@ -280,7 +280,9 @@ def test_the_command_state_show_names_the_accounts(tmp_path, capsys):
         ledger.hold("team", 30, "one")
         ledger.settle("one", 20)
     assert main(["state", "show", str(tmp_path / "service.db")]) == 0
-    assert "firm 20, team 20" in capsys.readouterr().out
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["firm", "100", "20", "0"] in rows
+    assert ["team", "50", "20", "0", "firm"] in rows
 
 
 def test_another_definition_is_refused_by_the_name_of_the_object(tmp_path):

@@ -153,7 +153,7 @@ def test_a_broken_promise_about_spreads_is_noticed():
 @pytest.mark.parametrize("over", [Ball(3), Simplex(3, total=2.0), Simplex(1)])
 def test_sets_other_than_the_simplex_are_refused(over):
     problem = Problem(over, Linear(over.dimension), Affine(np.ones((1, over.dimension)), [1.0]))
-    with pytest.raises(InputError, match="A-OGD on other sets") as refused:
+    with pytest.raises(InputError, match="A-OGD on this set") as refused:
         LEWA.for_problem(problem, horizon=100)
     assert refused.value.argument == "enclosing_set"
 
