@@ -213,6 +213,18 @@ def test_pickles_clones_pipelines_and_grid_search():
     assert search.best_params_ != {"budgetlinearclassifier__budget": 0.01}
 
 
+def test_a_subclass_with_another_parameter():
+    class Named(BudgetLinearClassifier):
+        def __init__(self, budget=None, name=""):
+            super().__init__(budget, random_state=0)
+            self.name = name
+
+    X, y = two_classes()
+    model = clone(Named(2.0, "mine")).fit(X, y)
+    assert (model.budget, model.name) == (2.0, "mine")
+    np.testing.assert_array_equal(model.coef_, BudgetLinearClassifier(2.0, random_state=0).fit(X, y).coef_)
+
+
 # --- attributes -----------------------------------------------------------------------------------------------
 
 

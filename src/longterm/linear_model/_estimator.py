@@ -69,9 +69,10 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
     predict_with: str
 
     def _keep(self, parameters: dict[str, Any]) -> None:
-        """Set the parameters of a constructor as attributes, unchanged, as scikit-learn asks."""
-        for name in self._get_param_names():
-            setattr(self, name, parameters[name])
+        """Set the parameters of a constructor, its `locals()`, as attributes, unchanged, as scikit-learn asks."""
+        for name, value in parameters.items():
+            if name != "self":
+                setattr(self, name, value)
 
     # --- learners ---------------------------------------------------------------------------------------------
 
