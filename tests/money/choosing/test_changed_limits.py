@@ -288,6 +288,13 @@ def test_a_bank_that_is_too_small_is_refused_and_does_not_prevent_a_start(tmp_pa
         Router.for_models(PRICES, **options, bank=1.0)
 
 
+def test_a_bank_may_be_too_small_for_a_removed_model():
+    router = Router.for_models({"small": 1e-4, "large": 1e-2}, per_request=1e-3, largest={"large": 0.1})
+    router.remove_model("large")
+    router.change(bank=50.0)
+    assert router.chooser.rule.limits["money.bank"] == 50.0
+
+
 class StopError(Exception):
     """What a signal handler raises."""
 

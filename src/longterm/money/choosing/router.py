@@ -461,8 +461,8 @@ class Router:
         name = self.chooser.rule.budget_set.budgets[0].name
         new = {name: fields} if fields else {}
         (ceiling,) = self.chooser.rule.with_limits(new, None, least_quality).budget_set.budgets
-        for model, most in self.largest.items():
-            self._require_room(model, "bank", most, ceiling=ceiling)
+        for model in self.models:
+            self._require_room(model, "bank", self.largest[model], ceiling=ceiling)
         self.chooser.change(new, least_reward=least_quality, who=who, note=note)
 
     def record(self, *, since: float = 0.0, most: int = 1000) -> list[RecordEntry]:
