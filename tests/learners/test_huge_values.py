@@ -69,8 +69,16 @@ def test_a_bandit_refuses_what_is_huge_or_not_finite_from_its_query(value):
     learner = TwoPointBandit.for_problem(BOX, horizon=100)
     state = learner.init()
     told = observe(BOX, learner.ask(state), [np.array([1.0, 0.0])])
-    with pytest.raises(NonFiniteError, match="constraint_at in round 1: returned"):
+    with pytest.raises(NonFiniteError, match=r"constraint_at in round 1: (returned|has size 1e)"):
         learner.tell(state, told._replace(constraint_at=lambda y: np.float64(value)))
+
+
+def test_an_error_of_a_query_is_not_called_an_overflow():
+    learner = TwoPointBandit.for_problem(BOX, horizon=100)
+    state = learner.init()
+    told = observe(BOX, learner.ask(state), [np.array([1.0, 0.0])])
+    with pytest.raises(ZeroDivisionError):
+        learner.tell(state, told._replace(constraint_at=lambda y: 1 / 0))
 
 
 def test_an_overflow_in_the_last_round_of_a_run_is_refused():

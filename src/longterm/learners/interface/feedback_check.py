@@ -6,7 +6,7 @@ can be compiled, and `Limits.faults` returns the errors of a round that failed i
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -18,7 +18,6 @@ from longterm._base.states import are_finite, first_not_finite
 from longterm.errors import BrokenBoundError, BrokenBoundWarning, InputError, NonFiniteError
 from longterm.learners.interface.feedback import Feedback
 from longterm.learners.interface.limits import Limits
-from longterm.learners.interface.needs import Need
 from longterm.problems.problem import Problem
 
 if TYPE_CHECKING:
@@ -88,55 +87,54 @@ def checked_update(learner: Learner[Any], state: Any, feedback: Feedback, t: int
             raise InputError(error.argument, error.what, error.remedy, round=t) from error
         raise
     except (ArithmeticError, ValueError) as error:  # an overflow within a decomposition is a ValueError
-        if _largest_field(feedback)[1] < HUGE and not _reads_query(learner):
+        name, size = _largest_field(feedback)
+        if size < HUGE:
             raise
-        raise _overflow(learner, feedback, f"and the update of {type(learner).__name__} fails ({error})", t) from error
+        raise _overflow(name, size, f"and the update of {type(learner).__name__} fails ({error})", t) from error
     field = first_not_finite(after)
     if field is not None:
-        raise _overflow(learner, feedback, f"and the {field} of the state would not be finite", t)
+        raise _overflow(*_largest_field(feedback), f"and the {field} of the state would not be finite", t)
     return after
 
 
 def _largest_field(feedback: Feedback) -> tuple[str, float]:
     """Return the name of the field with the largest number, and its size."""
     sizes = {
-        field: float(np.max(np.abs(to_numpy(value)), initial=0.0))
-        for field, value in feedback._asdict().items()
-        if not (value is None or callable(value))
+        field: _largest(value) for field, value in feedback._asdict().items() if not (value is None or callable(value))
     }
+    if isinstance(feedback.constraint_at, _CheckedQuery):
+        sizes["constraint_at"] = feedback.constraint_at.largest
     name = max(sizes, key=lambda field: sizes[field])
     return name, sizes[name]
 
 
-def _reads_query(learner: Learner[Any]) -> bool:
-    """Return True if the learner reads `constraint_at`, whose values are known in the update only."""
-    return Need.OTHER_POINTS in learner.needs
+def _largest(value: Array) -> float:
+    return float(np.max(np.abs(to_numpy(value)), initial=0.0))
 
 
-def _overflow(learner: Learner[Any], feedback: Feedback, ending: str, t: int) -> NonFiniteError:
-    """Return the error of an update that fails. It blames the largest field, or else the values of `constraint_at`."""
-    name, size = _largest_field(feedback)
-    what = f"has size {size:.3g}, {ending}"
-    if size < HUGE and _reads_query(learner):
-        name, what = "constraint_at", f"returned values that are too large, {ending}"
+def _overflow(name: str, size: float, ending: str, t: int) -> NonFiniteError:
     remedy = "Check the data of this round, or use smaller units. The state is unchanged"
-    return NonFiniteError(name, what, remedy, round=t)
+    return NonFiniteError(name, f"has size {size:.3g}, {ending}", remedy, round=t)
+
+
+class _CheckedQuery:
+    """A `constraint_at` that raises where g_t is not finite. It knows the largest value it has returned."""
+
+    def __init__(self, query: Callable[[Array], Array], t: int | None) -> None:
+        self._query, self._round, self.largest = query, t, 0.0
+
+    def __call__(self, y: Array) -> Array:
+        values = self._query(y)
+        if not are_finite(values):
+            remedy = "Return finite values on the whole enclosing set. The state is unchanged"
+            raise NonFiniteError("constraint_at", "returned NaN or infinity", remedy, round=self._round)
+        self.largest = max(self.largest, _largest(values))
+        return values
 
 
 def _with_checked_query(feedback: Feedback, t: int | None) -> Feedback:
-    """Return the feedback with a `constraint_at` that raises where g_t is not finite."""
     query = feedback.constraint_at
-    if query is None:
-        return feedback
-
-    def checked(y: Array) -> Array:
-        values = query(y)
-        if not are_finite(values):
-            remedy = "Return finite values on the whole enclosing set. The state is unchanged"
-            raise NonFiniteError("constraint_at", "returned NaN or infinity", remedy, round=t)
-        return values
-
-    return feedback._replace(constraint_at=checked)
+    return feedback if query is None else feedback._replace(constraint_at=_CheckedQuery(query, t))
 
 
 def require_known(on_broken_bound: str) -> None:
