@@ -24,7 +24,8 @@ So what the plan has gained may be risked again, and where it has lost its allow
 
 Needs: the horizon; past prices; the value of every request, also in `settle`.
 Guarantees: the cap, always. On every sequence, the value won is at least 1/(1 + ε) times that of the best that spends ρ
-on each request, less `spending_plan_bound`, which is O(√T). Proof: docs/proofs/pacing.md. `plan` returns τ_t.
+on each request, less `spending_plan_bound`, which is O(√T) if τ_t is bounded. Proof: docs/proofs/pacing.md. `plan`
+returns τ_t.
 
 Targets that change with the request are not new: Jiang, Li and Zhang (arXiv 2012.06961) and Balseiro, Kumar, Mirrokni,
 Sivan and Wang (arXiv 2302.02006) take them from a model or a sample of each period.
@@ -227,7 +228,7 @@ def spending_plan_bound(
     largest_value, largest_cost : float
         v̄ and c̄.
     largest_plan : float, optional
-        τ̄. Default: the larger of c̄ and ρ.
+        τ̄. Default: the larger of c̄ and ρ. The bound does not hold if a plan was larger.
 
     Returns
     -------
