@@ -64,6 +64,8 @@ def test_health_answers_while_the_database_is_locked(tmp_path):
             status, text = fetch(f"{url}/metrics")  # the alert needs an answer that says so
             assert status == 200
             assert 'longterm_up{object="money"} 0.0' in text
+            assert 'longterm_up{object="campaign"} 1.0' in text
+            assert 'longterm_refused_total{object="campaign"}' not in text  # 0 would look like a restart
         finally:
             other.execute("ROLLBACK")
             other.close()
@@ -74,7 +76,6 @@ def test_health_answers_while_the_database_is_locked(tmp_path):
         assert (status, set(json.loads(text)["objects"].values())) == (200, {"ready"})
 
 
-@pytest.mark.slow
 def test_a_worker_that_starts_without_its_database_waits_for_it(tmp_path, monkeypatch, caplog):
     path, read, attempts = tmp_path / "service.toml", app.read_service, []
     path.write_text(SERVICE)
@@ -93,6 +94,7 @@ def test_a_worker_that_starts_without_its_database_waits_for_it(tmp_path, monkey
         app._wait_for_service(str(tmp_path / "nothing.toml"))
 
 
+@pytest.mark.slow
 def test_a_locked_object_delays_no_other_one(tmp_path):
     with postgres.server() as running:
         if running is None:

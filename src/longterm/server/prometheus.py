@@ -39,7 +39,7 @@ _GAUGES = {
 
 
 def exposition(
-    figures: Mapping[str, Mapping[str, Any] | None], totals: Counts, units: Mapping[str, str] | None = None
+    figures: Mapping[str, Mapping[str, Any] | None], totals: Counts | None, units: Mapping[str, str] | None = None
 ) -> bytes:
     """Return the text that Prometheus reads.
 
@@ -47,8 +47,8 @@ def exposition(
     ----------
     figures : mapping
         The figures of `metrics()`, by the name of the object; None for an object that does not answer.
-    totals : Counts
-        The counts of all workers.
+    totals : Counts or None
+        The counts of all workers. Without them their counters are left out: 0 would look like a restart.
     units : mapping, optional
         The unit of the money of objects, by name.
 
@@ -65,11 +65,11 @@ class _Collector:
     """The families of metrics, made when they are read."""
 
     def __init__(
-        self, figures: Mapping[str, Mapping[str, Any] | None], totals: Counts, units: Mapping[str, str]
+        self, figures: Mapping[str, Mapping[str, Any] | None], totals: Counts | None, units: Mapping[str, str]
     ) -> None:
         self._up = {name: found is not None for name, found in figures.items()}
         self._figures = {name: found for name, found in figures.items() if found is not None}
-        self._totals, self._units = totals, units
+        self._has_totals, self._totals, self._units = totals is not None, totals or Counts(), units
 
     def collect(self) -> Iterator[Any]:
         """Return the families."""
@@ -110,7 +110,8 @@ class _Collector:
         kind, *rest = counted
         for name, found in self._figures.items():
             labels = (kind, rest[0], name, rest[1]) if rest else (kind, name)
-            counter.add_metric((name,), found.get(key, self._totals[labels]))
+            if key in found or self._has_totals:
+                counter.add_metric((name,), found.get(key, self._totals[labels]))
         return counter
 
     def _counted(self, key: str, about: str, labels: tuple[str, ...]) -> Any:

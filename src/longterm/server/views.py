@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
@@ -79,8 +78,8 @@ class Views:
             figures = {name: _finite(one) for name, one in found.items() if not isinstance(one, LongtermError)}
         await self._history_lane.run(self._recorder.flush, figures)
 
-    async def _totals(self) -> Counts:
-        """Return the counts of all workers; none while the database does not answer, which the figures say."""
+    async def _totals(self) -> Counts | None:
+        """Return the counts of all workers, or None while the database does not answer."""
 
         def read() -> Counts:
             self._recorder.flush()
@@ -89,7 +88,7 @@ class Views:
         try:
             return await self._history_lane.run(read, seconds=READ_SECONDS)
         except LongtermError:
-            return Counter()
+            return None
 
     def add_to(self, app: FastAPI) -> None:
         """Add the GET paths."""
