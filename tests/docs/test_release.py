@@ -29,6 +29,14 @@ def test_one_version_everywhere():
     assert f"## {longterm.__version__} " in (ROOT / "CHANGELOG.md").read_text()
 
 
+def test_the_date_of_the_release_is_that_of_the_changelog():
+    heading = rf"^## {re.escape(longterm.__version__)} \((.+)\)$"
+    dates = re.findall(heading, (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    cited = re.findall(r"^date-released: (.+)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
+    assert len(dates) == 1
+    assert cited == [date for date in dates if date != "unreleased"]
+
+
 def test_the_recipe_asks_for_the_dependencies_of_the_package():
     recipe = (ROOT / "packaging" / "conda" / "recipe.yaml").read_text()
     run = recipe.partition("  run:\n")[2].partition("  run_constraints:")[0]
