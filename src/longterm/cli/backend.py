@@ -11,12 +11,12 @@ from longterm.lab import Backend
 
 @dataclass(frozen=True)
 class BackendOptions:
-    """Workers of the jobs."""
+    """Where to run the jobs."""
 
     workers: OptionalInt = None
     """Processes on this machine. Default: one for each core."""
     executor: OptionalStr = None
-    """Run the jobs elsewhere: module:function of a function that returns a concurrent.futures.Executor, for example
+    """A function module:function that returns the concurrent.futures.Executor to run the jobs, for example
     longterm.compat.ray:executor."""
 
     @property

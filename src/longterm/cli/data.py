@@ -30,7 +30,7 @@ class DataCommand:
     """
 
     action: tyro.conf.Positional[Literal["list", "fetch", "path"]]
-    """The action."""
+    """The action: list, fetch or path."""
     names: tyro.conf.Positional[NameList] = ()
     """The data sets for fetch and path, by the names that `longterm data list` prints."""
 

@@ -39,9 +39,9 @@ class PaceCommand:
     log: tyro.conf.Positional[OptionalFile] = None
     """A CSV file with a header. Default: synthetic auctions."""
     values: str = "value"
-    """The column of the values of requests."""
+    """The name of the column with the value of each request."""
     prices: str = "price"
-    """The column of the market prices."""
+    """The name of the column with the market prices."""
     clicks: OptionalStr = None
     """The column of clicks. Default: the column click, if there is one."""
     missing: Missing = "drop"

@@ -46,7 +46,7 @@ class ReproduceCommand:
     rounds: OptionalInt = None
     """The number of rounds. Default: as in the paper, 1000 or the number of rows."""
     beta: float = BETA
-    """A-OGD's trade-off in (0, 1): larger favours the constraint, smaller (down to 1/2) the regret."""
+    """A-OGD's β in (0, 1). A larger β lowers the violation. A smaller β, down to 1/2, lowers the regret."""
     rho: OptionalFloat = None
     """The budget of sparse classification. Default: as in the paper, where 30 % of the coefficients are not 0."""
     engine: EngineChoice = "auto"

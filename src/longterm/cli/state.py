@@ -76,7 +76,7 @@ class StateCommand:
     words: tyro.conf.Positional[tuple[str, ...]] = ()
     """The object or account, and the values to set, as shown above."""
     since: str = "24h"
-    """log prints what happened since then: a date, or a time before now such as 90m, 24h or 7d."""
+    """The earliest time that log prints: a date, or a duration before now such as 90m, 24h or 7d."""
     format: Literal["csv", "json"] = "csv"
     """The format that log prints."""
     note: str = ""
@@ -272,7 +272,7 @@ class StateCommand:
         if not name:
             names = [one.name for one in describe(self.database) if one.kind == "ledger"]
             if len(names) != 1:
-                raise InputError("words", f"name no ledger, and there are {len(names)}", f"Name one of {names}")
+                raise InputError("words", f"name no ledger, and there are {len(names)} ledgers", f"Name one of {names}")
             name = names[0]
         with Ledger.existing(self.database, name) as ledger:
             yield ledger
