@@ -148,7 +148,7 @@ def test_a_file_of_another_model_is_refused(files, tmp_path):
     before = out.read_bytes()
     with pytest.raises(InputError, match=r"holds a model with budget = 3.0, not 4.0"):
         learn_files(BudgetLinearLearner(4, budget=4.0), files, "sign", **options)
-    with pytest.raises(DataError, match=r"ends after 1600 rows in all, and 2500 are to be skipped"):
+    with pytest.raises(DataError, match=r"ends after 1600 rows in all, but 2500 rows have to be skipped"):
         learn_files(BudgetLinearLearner(4, budget=3.0), files[1:2], "sign", **options)
     assert out.read_bytes() == before
 
@@ -171,7 +171,7 @@ def test_bad_files_are_refused_with_the_file_and_the_row(tmp_path):
     refused(tmp_path, good, "has no column 'b'", drop="b")
     refused(tmp_path, good.assign(y=[0, None, 1]), "column 'y' is (empty|nan)", line=2)
     refused(tmp_path, good, "skip: is -1", skip=-1)
-    refused(tmp_path, good, "4 are to be skipped", skip=4)
+    refused(tmp_path, good, "4 rows have to be skipped", skip=4)
     refused(tmp_path, good.assign(a=["Bern", "Rome", "Rome"]), "column 'a' holds (large_)?string, not numbers")
     (tmp_path / "late.csv").write_text("a,y\n" + "1,0\n" * 2**21 + "Rome,1\n")  # after the first block
     with pytest.raises(DataError, match=r"late\.csv: cannot be read .*Rome"):
@@ -303,8 +303,8 @@ def test_nothing_is_learned_before_a_fault_that_can_be_seen(tmp_path):
     first[:0].to_csv(tmp_path / "none.csv", index=False)
     seen = []
     for files, out, match in (
-        (["first", "number"], "model", "column 'name' holds numbers, and in others it does not"),
-        (["first"], "no/model", "no is not a folder that can be written"),
+        (["first", "number"], "model", "column 'name' holds numbers, but text in other files"),
+        (["first"], "no/model", "no is not a writable folder"),
     ):
         with pytest.raises((DataError, InputError), match=match):
             learn_files(

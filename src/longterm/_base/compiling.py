@@ -80,7 +80,7 @@ def _warn_once(reason: str) -> None:
     _warned = True
     message = (
         f"Compiled kernels cannot be cached ({reason}). They are compiled again in every process, which takes seconds. "
-        "Set NUMBA_CACHE_DIR to a folder that can be written, or compile them when an image is built: "
+        "Set NUMBA_CACHE_DIR to a writable folder, or compile the kernels when you build an image: "
         "longterm.linear_model.compile_all()"
     )
     warnings.warn(message, CompileCacheWarning, stacklevel=3)

@@ -111,7 +111,7 @@ def learn_files(
     if path is not None and path.exists():
         model = _continued(model, path)
     elif path is not None and not os.access(path.parent, os.W_OK):
-        raise InputError("out", f"{path.parent} is not a folder that can be written", "Make it, or give another file")
+        raise InputError("out", f"{path.parent} is not a writable folder", "Create it, or give another file")
     learn, saved = _learning(model, table), _rounds(model)
     total, done = table.rows(), saved
     with reporter(progress, "learn", unit="rows", before=saved) as report:
@@ -129,7 +129,7 @@ def learn_files(
                 model.save(path)  # type: ignore[attr-defined]
                 saved = done
     if not done:
-        raise DataError(table.files[-1], "has no rows, nor has any file before it", "Give files with rows")
+        raise DataError(table.files[-1], "has no rows, and neither has any file before it", "Give files with rows")
     if path is not None and (done > saved or not path.exists()):
         model.save(path)  # type: ignore[attr-defined]
     return model

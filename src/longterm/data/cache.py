@@ -80,5 +80,5 @@ def write_cached(target: Path, write: Callable[[BinaryIO], object], source: Path
         target.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(target, write_with_permissions)
     except OSError as error:
-        remedy = "Set the environment variable LONGTERM_CACHE to a folder that can be written"
+        remedy = "Set the environment variable LONGTERM_CACHE to a writable folder"
         raise DataError(target, f"the cache cannot be written ({error})", remedy) from error

@@ -93,7 +93,8 @@ class FileTable:
                 labels = self._labels(part[self.label], file, row + 1 + _is_csv(file))
                 is_text = labels.dtype.kind == "U"
                 if found and is_text != isinstance(next(iter(found)), str):
-                    what = f"column {self.label!r} holds {'text' if is_text else 'numbers'}, and in others it does not"
+                    here, elsewhere = ("text", "numbers") if is_text else ("numbers", "text")
+                    what = f"column {self.label!r} holds {here}, but {elsewhere} in other files"
                     raise DataError(file, what, "Write the labels of all files in the same way")
                 found |= set(labels.tolist())
                 if len(found) > MOST_CLASSES:
@@ -123,7 +124,7 @@ class FileTable:
                     yield Batch(before, features, labels)
                 before += len(labels)
         if before < skip:
-            what = f"ends after {before} rows in all, and {skip} are to be skipped"
+            what = f"ends after {before} rows in all, but {skip} rows have to be skipped"
             raise DataError(self.files[-1], what, "Give the files that the model has learned, in the same order")
 
     # --- files ------------------------------------------------------------------------------------------------

@@ -141,7 +141,7 @@ def solve_by_newton(request: HindsightRequest) -> Hindsight | None:
         return None
     rows = LabelledRows.checked(*stream.arrays)
     if rows.dimension != request.problem.dimension:
-        what = f"has {rows.dimension} features, the problem has {request.problem.dimension}"
+        what = f"has {rows.dimension} features, but the problem has {request.problem.dimension}"
         raise InputError("stream", what, "Build the problem from the features of the stream")
     wanted, seeds = request.rounds, request.seed_list
     columns: list[list[Solution]] = []

@@ -63,10 +63,10 @@ def challenge(
         The seed of the points.
     """
     if function.dimension != over.dimension:
-        what = f"has dimension {over.dimension}, the function has {function.dimension}"
+        what = f"has dimension {over.dimension}, but the function has {function.dimension}"
         raise InputError("over", what, "Give a set of the function's dimension")
     if len(parameters) != len(function.parameters):
-        what = f"{len(parameters)} given, the function has {tuple(function.parameters)}"
+        what = f"has {len(parameters)} arrays, but the function has the parameters {tuple(function.parameters)}"
         raise InputError("parameters", what, "Give the parameters of one round, in this order")
     parameters = [np.asarray(parameter) for parameter in parameters]
     points = over.sample(np.random.default_rng(seed), validate.count("samples", samples))

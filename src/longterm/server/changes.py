@@ -55,7 +55,7 @@ class AppliedSettings(Stored[NoCopy]):
         except ValueError:
             found = None
         if not isinstance(found, dict) or not all(isinstance(one, dict) for one in found.values()):
-            raise DatabaseError(database.path, "corrupted", "the applied settings make no sense", "Restore a backup")
+            raise DatabaseError(database.path, "corrupted", "the settings in it are damaged", "Restore a backup")
         return found
 
     def add(self, settings: dict[str, dict[str, Any]]) -> None:

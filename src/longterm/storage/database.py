@@ -112,7 +112,7 @@ class Database:
         try:
             return decode(row)
         except (ValueError, LookupError, TypeError, ArithmeticError) as error:
-            what = f"round {row.number} makes no sense: {error}"
+            what = f"round {row.number} is inconsistent: {error}"
             raise DatabaseError(self.path, "corrupted", what, RESTORE) from None
 
     def parts(self, name: str, after: int, last: int) -> list[bytes]:

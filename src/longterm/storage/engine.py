@@ -90,7 +90,7 @@ class Engine(ABC):
 
     def _require_version(self, rows: list[Any]) -> None:
         if rows != [(SCHEMA_VERSION,)]:
-            what = f"its schema has version {rows!r:.40}, this library needs {SCHEMA_VERSION}"
+            what = f"its schema has version {rows!r:.40}, but this library needs {SCHEMA_VERSION}"
             raise DatabaseError(self.path, "another version", what, "Install the version of longterm that made it")
 
 

@@ -391,7 +391,7 @@ class Replica(Generic[C]):
                     raise ValueError("a column has the wrong type")
                 self.copy.restore(database, self.name, version, asked, state)
         except (ValueError, LookupError, TypeError, ArithmeticError, RecursionError) as error:
-            what = f"the state of {self.name!r} makes no sense: {error}"
+            what = f"the state of {self.name!r} is inconsistent: {error}"
             raise DatabaseError(database.path, "corrupted", what, RESTORE) from None
         if not is_same:
             raise self.definition.refusal(database.path, self.name, definition)
@@ -425,7 +425,7 @@ class Replica(Generic[C]):
 
 def _forked(kind: str) -> InUseError:
     what = f"this {kind} is a copy that a fork made, and both copies would spend the whole budget"
-    return InUseError(what, "Give it a database with open(), which processes share, or make it after the fork")
+    return InUseError(what, "Use open() with a database, which processes may share, or make the object after the fork")
 
 
 def draw_epoch() -> int:

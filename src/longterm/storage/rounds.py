@@ -428,11 +428,11 @@ class RoundsCopy(ABC, Generic[S, T]):
         if status == SKIPPED:
             return SkippedTokenError(number, "it was skipped", "Skip only rounds whose outcome will not come")
         if not 1 <= number <= self.asked:
-            what = f"this {self.kind} never gave it out"
+            what = f"this {self.kind} did not issue it"
             return UnknownTokenError(number, what, f"Its tokens so far are 1 to {self.asked}. {self.remedy}")
-        what = "it is of another epoch: of another object, or opened after the backup that this one was restored from"
+        what = "it has another epoch: it belongs to another object, or was opened after the backup that was restored"
         if status is not None:
-            what = f"it is older than {self.closed_kept} rounds, and what became of it is not known any more"
+            what = f"it is older than {self.closed_kept} rounds, and its outcome is no longer stored"
         return UnknownTokenError(number, what, self.remedy)
 
     def tokens(self) -> tuple[Token, ...]:

@@ -123,7 +123,8 @@ def refuses_bad_feedback(problem: Problem, learner: Learner[Any], stream: Stream
             found = refused.argument, refused.round, bool(refused.remedy)
             assert found == ("loss_gradient", 1, True), found
         else:
-            raise AssertionError(f"a loss_gradient of {bad.dtype} {bad.shape} holding {bad.flat[0]} was not refused")
+            given = f"{bad.dtype} {bad.shape} holding {bad.flat[0]}"
+            raise AssertionError(f"a loss_gradient of {given} did not raise an error")
         for old, field in zip(before, state_leaves(state).values(), strict=True):
             np.testing.assert_array_equal(old, field)
     learner.tell(state, good)

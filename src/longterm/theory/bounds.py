@@ -66,7 +66,7 @@ def require_covered(declared: Mapping[str, tuple[ArrayLike, float]], remedy: str
     for symbol, (made_with, least) in declared.items():
         if np.any(np.asarray(made_with) < least * (1 - ROUNDING)):
             smallest = float(np.min(np.asarray(made_with)))
-            raise NoTheoremError(f"it was made for {symbol} = {smallest:g}, below {least:g} of the problem", remedy)
+            raise NoTheoremError(f"it was made for {symbol} = {smallest:g}, but the problem has {least:g}", remedy)
 
 
 @dataclass(frozen=True, eq=False)

@@ -151,7 +151,7 @@ class PenaltySchedule(Schedule):
         validate.validate_fields(self, validate.positive, "step", "decay", "curvature", "factor")
         validate.validate_fields(self, validate.non_negative, "strong_convexity")
         if np.any(np.asarray(self.factor) <= 1):
-            raise InputError("factor", f"{self.factor!r} is not above 1", "Give 2, with which the bound is smallest")
+            raise InputError("factor", f"{self.factor!r} is not above 1", "Give 2, which makes the bound smallest")
 
     def at(self, t: Array, x: Array) -> Steps:
         t = as_float(t, x)

@@ -299,7 +299,7 @@ def test_what_makes_no_sense_is_refused(call, argument):
 
 def test_strongly_convex_steps_are_refused_where_the_losses_are_flat():
     flat = Problem(Ball(2), Linear(2), Affine([[1.0, 0.0]], [0.25]))
-    with pytest.raises(InputError, match="made for losses with σ = 1, those of 'problem' have 0"):
+    with pytest.raises(InputError, match="made for losses with σ = 1, but those of 'problem' have 0"):
         run(
             flat,
             QuadraticPenaltyOGD.for_problem(two_dimensional(), steps="strongly convex"),

@@ -142,7 +142,7 @@ def test_a_broken_promise_about_spreads_is_noticed():
     learner = LEWA.for_problem(problem, horizon=100, loss_spread=0.5)
     state = learner.init()
     told = observe(problem, state.x, [np.array([0.0, 0.75])])
-    with pytest.raises(BrokenBoundError, match=r"0\.75 apart, 0\.5 was declared") as refused:
+    with pytest.raises(BrokenBoundError, match=r"0\.75 apart, but 0\.5 was declared") as refused:
         learner.tell(state, told)
     assert (refused.value.argument, refused.value.round) == ("loss_spread", 1)
     with pytest.warns(BrokenBoundWarning, match="apart"):

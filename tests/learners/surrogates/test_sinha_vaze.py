@@ -278,7 +278,7 @@ def test_a_price_with_steps_of_another_kind_has_no_theorem():
 
 def test_strongly_convex_steps_are_refused_where_the_losses_are_flat():
     flat = Problem(Ball(2), Linear(2), Affine([[1.0, 0.0]], [0.25]))
-    with pytest.raises(InputError, match="made for losses with σ = 1, those of 'problem' have 0"):
+    with pytest.raises(InputError, match="made for losses with σ = 1, but those of 'problem' have 0"):
         run(
             flat,
             SinhaVaze.for_problem(two_dimensional(), horizon=9, steps="strongly convex"),

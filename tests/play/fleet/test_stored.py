@@ -98,7 +98,7 @@ def test_a_forged_block_is_refused(tmp_path):
     ((content,),) = database.read("SELECT content FROM longterm_parts WHERE number = 1")
     for forged in (content[:-3], content[:8] + content[9:], content[:-8] + b"\xff" * 8):
         database.write([("UPDATE longterm_parts SET content = ? WHERE number = 1", (forged,))])
-        with pytest.raises(DatabaseError, match="makes no sense"):
+        with pytest.raises(DatabaseError, match="is inconsistent"):
             start(tmp_path)
     database.close()
 

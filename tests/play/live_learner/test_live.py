@@ -129,7 +129,7 @@ def answers(learner, token, error, words):
 
 def test_unknown_tokens():
     learner = live()
-    answers(learner, Token(1), UnknownTokenError, "never gave it out")
+    answers(learner, Token(1), UnknownTokenError, "did not issue it")
     token = learner.ask()
     answers(learner, Token(2, epoch=token.epoch), UnknownTokenError, "so far are 1 to 1")
     for number in (0, -1, 1, np.int64(1)):

@@ -81,8 +81,8 @@ def paper_specs(names: Sequence[str], options: Options | None = None) -> list[Ex
     wanted = _require_curves(chosen.learners, [curve.name for spec in specs.values() for curve in spec.learners])
     for name, curves in known.items():
         if wanted and not set(wanted) & set(curves):
-            what = f"{name!r} has none of {list(chosen.learners)}"
-            raise InputError("learners", what, f"Leave that experiment out, or choose from {curves} too")
+            what = f"the experiment {name!r} has none of {list(chosen.learners)}"
+            raise InputError("learners", what, f"Leave this experiment out, or also choose from its curves {curves}")
     return [
         replace(
             spec,

@@ -260,7 +260,7 @@ class HedgedCuts(Learner[HedgedCutsState]):
     def require_playable(self, problem: Problem) -> None:
         super().require_playable(problem)
         if problem.constraint.count != self.constraints:
-            what = f"was made for {self.constraints} constraints, {problem.name!r} has {problem.constraint.count}"
+            what = f"was made for {self.constraints} constraints, but {problem.name!r} has {problem.constraint.count}"
             raise InputError("learner", what, "Build it from the problem: HedgedCuts.for_problem(problem)")
         if self.known is not None and not self._is_known(problem.constraint):
             what = f"was made for another constraint than that of {problem.name!r}"

@@ -152,7 +152,7 @@ class OSOCO(Learner[OSOCOState]):
                 "enclosing_set", "does not contain 0, the first decision", "Shift the decisions so that 0 is safe"
             )
         if limit.min() <= self.margin:
-            what = f"has {limit.min():g}, which is not above the margin {self.margin:g}: 0 must be safe"
+            what = f"has {limit.min():g}, which is not above the margin {self.margin:g}, so 0 may be unsafe"
             raise InputError("limit", what, "Use limits above 0 and a smaller margin")
         validate.set_frozen(self, limit=tuple(limit.tolist()), seed=validate.seed("seed", self.seed))
 

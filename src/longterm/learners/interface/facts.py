@@ -137,7 +137,7 @@ class LearnerFacts(PerLearner, Generic[S]):
         ours, theirs = self.enclosing_set, problem.enclosing_set
         remedy = f"Build the learner from the problem: {type(self).__name__}.for_problem(problem)"
         if ours.dimension != theirs.dimension:
-            what = f"was made for dimension {ours.dimension}, the problem has {theirs.dimension}"
+            what = f"was made for dimension {ours.dimension}, but the problem has {theirs.dimension}"
             raise InputError("learner", what, remedy)
         problem.require_feasible()
         require_needs(type(self).__name__, self.needs, problem)
@@ -147,14 +147,14 @@ class LearnerFacts(PerLearner, Generic[S]):
         sigma = problem.constants.strong_convexity
         if np.any(np.asarray(self.strong_convexity) > sigma * (1 + ROUNDING)):
             largest = float(np.max(self.strong_convexity))
-            what = f"its steps are made for losses with σ = {largest:g}, those of {problem.name!r} have {sigma:g}"
+            what = f"its steps are made for losses with σ = {largest:g}, but those of {problem.name!r} have {sigma:g}"
             raise InputError("learner", what, "Use steps for convex losses, or declare a strong_convexity that holds")
 
     def theorem(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return the bounds of its theorem by measure. Raise NoTheoremError where there is none."""
         if type(self).theorem_after is not LearnerFacts.theorem_after:
             raise DataDependentError
-        raise NoTheoremError(f"none is known for {type(self).__name__}")
+        raise NoTheoremError(f"no bound is known for {type(self).__name__}")
 
     def theorem_after(self, problem: Problem, state: S) -> BoundValues:
         """Return the bounds of a theorem that depends on what happened, from the state after the run."""
@@ -162,7 +162,7 @@ class LearnerFacts(PerLearner, Generic[S]):
 
     def theorem_as_printed(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return the bounds as a paper prints them, where they are false."""
-        raise NoTheoremError("the paper prints no bound for it")
+        raise NoTheoremError("the paper prints no bound for this learner")
 
     def bound(self, problem: Problem, rounds: ArrayLike, *, state: S | None = None) -> Bounds:
         """Return the proved bounds of this learner on a problem after T rounds, by measure.

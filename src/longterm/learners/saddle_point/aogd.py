@@ -137,7 +137,7 @@ class AOGD(DualLearner[DualState], ScheduledLearner[DualState]):
         if m == 1:
             return c
         if self.penalty != 0.5:
-            raise NoTheoremError("several multipliers have a theorem with the paper's penalty λ²/2 alone")
+            raise NoTheoremError("with several multipliers, the theorem covers the paper's penalty λ²/2 only")
         G = float(c.gradient_bound * np.sqrt((m + 1) / 2))
         return replace(
             c,
@@ -154,7 +154,7 @@ class AOGD(DualLearner[DualState], ScheduledLearner[DualState]):
     def theorem_as_printed(self, problem: Problem, rounds: Rounds) -> BoundValues:
         """Return Theorem 1 as the paper prints it. It is false for β > ½ and large T."""
         if self.penalty != 0.5 or not isinstance(self.schedule, ConvexSchedule) or self.duals.count > 1:
-            raise NoTheoremError("the paper prints no other theorem than that for its convex steps")
+            raise NoTheoremError("the paper prints this theorem for convex steps, one multiplier and λ²/2 only")
         bound = paper.theorem_1_as_printed(problem.constants, rounds, self.schedule.beta)
         return {REGRET: bound.regret, SIGNED: bound.violation}
 

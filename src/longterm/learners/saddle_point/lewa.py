@@ -125,7 +125,7 @@ class LEWA(ScheduledLearner[LEWAState]):
         theta, eta, mu = self.schedule.at(np.asarray(1), np.zeros(1))
         if np.any(eta * self.constraint_spread**2 / 4 + mu * theta**2 - theta / 2 > ROUNDING * theta):
             remedy = "Use LEWA.for_problem, a smaller η, or a θ near ηR_g²/2"
-            raise NoTheoremError("its steps break ηR_g²/4 + μθ² ≤ θ/2", remedy)
+            raise NoTheoremError("its steps violate ηR_g²/4 + μθ² ≤ θ/2", remedy)
         T, c, d = horizons_of(rounds, self.batch_shape), problem.constants, self.enclosing_set.dimension
         regret = np.log(d) / eta + eta * T * self.loss_spread**2 / 4 + mu * T * c.constraint_bound**2
         return {REGRET: regret, SIGNED: violation_bound(theta * (T - 1) + 1 / mu, regret, c, T)}
@@ -138,7 +138,7 @@ class LEWA(ScheduledLearner[LEWAState]):
             entries = to_numpy(getattr(feedback, f"{name}_gradient"))
             spread = float(np.max(np.ptp(entries, axis=-1), initial=0.0))
             if spread > bound * (1 + resolution(x)):
-                what = f"the entries of the {name}'s gradient are {spread:.6g} apart, {bound:.6g} was declared"
+                what = f"the entries of the {name}'s gradient are {spread:.6g} apart, but {bound:.6g} was declared"
                 remedy = f"Make the learner with a {name}_spread that holds"
                 raise_or_warn([BrokenBoundError(f"{name}_spread", what, remedy, round=t)], on_broken_bound)
 

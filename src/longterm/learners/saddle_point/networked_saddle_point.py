@@ -122,7 +122,7 @@ class NetworkedSaddlePoint(Learner[DualState]):
         super().require_playable(problem)
         ours, theirs = self.consensus.as_affine(), problem.constraint.as_affine()
         if theirs is None or not np.array_equal(ours.matrix, theirs.matrix) or np.any(theirs.limit):
-            what = f"was made for the edges {list(self.consensus.edges)}, {problem.name!r} has other constraints"
+            what = f"was made for the edges {list(self.consensus.edges)}, but {problem.name!r} has other constraints"
             remedy = "Build it from the problem: NetworkedSaddlePoint.for_problem(problem, horizon=rounds)"
             raise InputError("learner", what, remedy)
 

@@ -134,7 +134,7 @@ class OneProjectionSGD(ScheduledLearner[OneProjectionSGDState]):
     def answer_bound(self, problem: Problem, rounds: ArrayLike) -> FloatArray:
         """Return P/T + κ²W/(2T), κ = G_f/ρ, which bounds E f(answer) − min_X f for independent losses with mean f."""
         if self.slope is None:
-            raise InputError("slope", "is missing", "Give the ρ of dist(x, X) ≤ [g(x)]₊/ρ when the learner is made")
+            raise InputError("slope", "is missing", "Make the learner with slope=ρ, where dist(x, X) ≤ [g(x)]₊/ρ")
         P, W, T = self._terms(problem.constants, validate.horizons("rounds", rounds))
         kappa = problem.constants.loss_gradient_bound / self.slope
         return (P + kappa**2 * W / 2) / T
@@ -144,7 +144,7 @@ class OneProjectionSGD(ScheduledLearner[OneProjectionSGDState]):
         theta, eta, mu = self.schedule.at(np.asarray(1), np.zeros(1))
         excess = eta * (c.constraint_gradient_bound**2 + theta**2) - theta / 2
         if np.any(excess > ROUNDING * theta) or np.any(mu != eta):
-            what = "its steps break η (G_g² + θ²) ≤ θ/2 or μ = η"
+            what = "its steps violate η (G_g² + θ²) ≤ θ/2 or μ = η"
             raise NoTheoremError(what, "Use for_problem, a smaller η, or a θ near 2ηG_g²")
         T = horizons_of(rounds, self.batch_shape)
         P = c.radius**2 / (2 * eta) + eta * T * (c.loss_gradient_bound**2 + c.constraint_bound**2)

@@ -254,7 +254,7 @@ class EntropicDual(TunedStep, Dual):
             raise InputError(
                 "step",
                 f"{step:g} is above ρ = {setting.rate:g}, and no theorem covers it",
-                "Leave step= out to use the theorem's, or use HedgeDual",
+                "Leave step= out to use the theorem's step, or use HedgeDual",
             )
         if total_delay:
             raise InputError(

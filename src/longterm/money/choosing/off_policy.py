@@ -61,7 +61,7 @@ def off_policy(
     if np.any(p <= 0) or a.shape != p.shape or len(other) != len(p):
         raise InputError(
             "probabilities",
-            "has another length than actions and policy, or contains a number that is not above 0",
+            "does not have the length of actions and policy, or contains a number that is not above 0",
             "Give T numbers above 0 for T logged requests",
         )
     if np.any(a < 0) or np.any(a >= other.shape[1]):

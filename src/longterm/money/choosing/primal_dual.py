@@ -444,7 +444,7 @@ class PrimalDual:
                 raise InputError(
                     "radius",
                     f"{radius:g} is smaller than 1/ρ = {1 / rate:g}, which the theorem needs",
-                    "Leave radius= out to use the theorem's",
+                    "Leave radius= out to use the theorem's radius",
                 )
             return DecisionBound(1 / rate * max(1.0, radius * rate) + regrets, 0.0, 1.0 if sequence == "iid" else rate)
         if sequence == "any":
@@ -456,7 +456,7 @@ class PrimalDual:
             raise InputError(
                 "radius",
                 f"{radius:g} is not above 1/s = {1 / self._margin:g}, which the theorem needs",
-                "Leave radius= out to use the theorem's",
+                "Leave radius= out to use the theorem's radius",
             )
         if self.stop:
             raise InputError(

@@ -131,7 +131,7 @@ class Primal(ABC, Generic[S]):
         """Return the expected outcomes of recent requests, with this one last."""
         raise InputError(
             "primal",
-            f"{type(self).__name__} keeps no recent requests, which this needs",
+            f"{type(self).__name__} keeps no recent requests, but this call needs them",
             "Use a linear primal with window=512, for example",
         )
 

@@ -560,7 +560,7 @@ class Router:
             return
         depth = ceiling.credit + ceiling.bank * ceiling.per_request
         if most > depth and (self.prices[name] if price is None else price) > min(self.prices.values()):
-            what = f"of {name!r} is {most:g}, and the bank saves {depth:g}: it could never answer"
+            what = f"of {name!r} is {most:g}, but the bank saves only {depth:g}, so it could never answer"
             raise InputError(argument, what, "Give a larger bank, or the largest cost that is possible")
 
     def _raise_bound(self, name: str) -> None:

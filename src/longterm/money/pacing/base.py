@@ -10,7 +10,7 @@ hyper-parameters with pure functions on an explicit state:
 **The budget is hard.** `act` never bids more than is left, and a bidder pays at most its bid, so no sequence of
 requests overspends under any rule. Money is a compensated sum in float64 (`longterm.money.budgets`), also where the
 prices are float32. If answers come late, several bids are open at once: give their sum as `hold`. If an exchange
-charges more than is left, `settle` records it with an OverspentWarning, and nothing more is bid.
+charges more than is left, `settle` records it with an OverspentWarning and stops bidding.
 
 Pacers never change and states are values, so any number of threads may use them.
 """
@@ -162,8 +162,8 @@ class Pacer(PerLearner, ABC, Generic[S]):
         if _is_any((excess > 0) & (paid > 0)):
             warning = OverspentWarning(
                 f"paid in round {_round(state)}: {paid} is more than the money that was left, {self.remaining(state)}. "
-                f"It is recorded: {excess} over budget, and nothing more is bid. Check what the exchange charged, and "
-                "hold back what open bids may cost: act(…, hold=)."
+                f"The charge is recorded. It is {excess} over budget, so the pacer stops bidding. Check what the "
+                "exchange charged, and hold back what open bids may cost with act(…, hold=)."
             )
             warning.state = after  # type: ignore[attr-defined]
             warnings.warn(warning, stacklevel=2)

@@ -176,7 +176,7 @@ class PacerCopy(RoundsCopy[CampaignState, tuple[float, float]]):
         others.pop(0, None)
         known = since, *others
         if min(known) < 0 or not all(0 <= sums.value < math.inf for sums in others.values()):
-            raise ValueError("the payments of a period make no sense")
+            raise ValueError("the payments of a period contradict each other")
         return CampaignState(rule, since, others)
 
     def encode_round(self, content: tuple[float, float]) -> bytes:

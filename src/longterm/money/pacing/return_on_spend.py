@@ -212,7 +212,7 @@ class ReturnOnSpend(Pacer[ReturnState]):
             raise InputError(
                 "step",
                 f"{a:g} is above 1/(2ḡ) = {0.5 / reach:g}, the largest that the theorem allows",
-                "Leave step= out to use the theorem's",
+                "Leave step= out to use the theorem's step",
             )
         bound = (self.start / a + 2 * a * reach * v * T) / (1 - a * reach)
         if self.budget is not None:

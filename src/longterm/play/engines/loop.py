@@ -275,7 +275,7 @@ class _Loop:
                 done = first - 1 + block.rounds
                 report(done, self.total)
             if done == 0 or (self.rounds is not None and done < self.rounds):
-                what = "is empty" if done == 0 else f"ended after round {done}, {self.rounds} were requested"
+                what = "is empty" if done == 0 else f"ended after round {done}, but {self.rounds} were requested"
                 raise StreamEndedError("stream", what, "Give a longer stream or fewer rounds", round=done + 1)
 
     def _blocks(self, start: int) -> Iterator[tuple[int, Block | DrawnBlock]]:

@@ -318,7 +318,7 @@ class Trace:
                 "Ask for it at trace.rounds",
             )
         if comparator.seeds != self.seeds:
-            what = f"was found for seeds {comparator.seeds}, the run had {self.seeds}"
+            what = f"was found for seeds {comparator.seeds}, but the run had {self.seeds}"
             raise InputError("comparator", what, "Ask for it with the seeds of the run")
         return np.asarray(comparator.loss)
 
@@ -331,7 +331,7 @@ class Trace:
             what = "the rounds came from an iterable and cannot be drawn again"
             raise InputError("comparator", what, "Play the rounds from arrays with streams.Replay")
         if x.shape != (self.problem.dimension,):
-            what = f"has shape {x.shape}, a decision has {(self.problem.dimension,)}"
+            what = f"has shape {x.shape}, but a decision has {(self.problem.dimension,)}"
             raise InputError("comparator", what, "Give one decision, or what longterm.hindsight.best found")
         parts, done = [], 0
         total: FloatArray = np.zeros(() if isinstance(self.seeds, int) else len(self.seeds))

@@ -73,7 +73,8 @@ def require_resumable(earlier: Trace, batch_shape: tuple[int, ...], seeds: Seeds
         raise InputError("resume", what, "Load it with Trace.load(path, learner)")
     if earlier.seeds != seeds or tuple(earlier.sums.loss.shape) != batch_shape:
         what = f"has seeds {earlier.seeds} and a batch of shape {tuple(earlier.sums.loss.shape)}"
-        raise InputError("resume", what, f"This run has seeds {seeds} and a batch of shape {batch_shape}: use the same")
+        remedy = f"Resume with the same. This run has seeds {seeds} and a batch of shape {batch_shape}"
+        raise InputError("resume", what, remedy)
     if rounds is not None and rounds < earlier.last_round:
-        what = f"has {earlier.last_round} rounds, {rounds} were requested"
+        what = f"has {earlier.last_round} rounds, but {rounds} were requested"
         raise InputError("resume", what, "Ask for as many rounds in all, or more")

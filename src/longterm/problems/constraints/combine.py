@@ -163,7 +163,7 @@ class Maximum(Constraint):
     def __post_init__(self) -> None:
         stack = Stack(self.parts)
         if self.over.dimension != stack.dimension:
-            what = f"has dimension {self.over.dimension}, the parts have {stack.dimension}"
+            what = f"has dimension {self.over.dimension}, but the parts have {stack.dimension}"
             raise InputError("over", what, "Give the enclosing set that x is in")
         validate.set_frozen(
             self,

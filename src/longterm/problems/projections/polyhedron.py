@@ -157,4 +157,5 @@ def _plane_of_equations(matrix: FloatArray, limit: FloatArray) -> Plane:
 
 def _empty(ball: Ball | None) -> InputError:
     place = "" if ball is None else f" in the ball of radius {ball.radius:g}"
-    return InputError("matrix", f"no x{place} has A x ≤ b", "Check the signs of A and b, or make the budgets larger")
+    what = f"no x{place} satisfies A x ≤ b"
+    return InputError("matrix", what, "Check the signs of A and b, or make the budgets larger")

@@ -106,4 +106,4 @@ def _invalid_item(what: str, t: int) -> InputError:
     remedy = (
         "Yield for each round a tuple of the same parameters, in the same shapes. A run with resume= starts at the next"
     )
-    return InputError("stream", f"the item {what}; it was left out", remedy, round=t)
+    return InputError("stream", f"the item {what}, so it was left out", remedy, round=t)
