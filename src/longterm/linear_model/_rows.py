@@ -215,7 +215,7 @@ def order_for(order: Any, count: int) -> NDArray[np.int64]:
         return IN_ORDER
     numbers = whole_numbers("order", order)
     if numbers.ndim != 1 or np.any((numbers < 0) | (numbers >= count)):
-        raise InputError("order", "is not a permutation of the row numbers", f"Use 0 … {count - 1}")
+        raise InputError("order", "contains something that is not the number of a row", f"Use 0 … {count - 1}")
     return numbers
 
 
