@@ -38,7 +38,8 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
     Parameters
     ----------
     budget : float, optional
-        ρ of the constraint l1‖x‖₁ + ½ l2‖x‖² ≤ ρ, where a weight counts times the size of its feature. None: no budget.
+        ρ of the constraint l1‖x‖₁ + ½ l2‖x‖² ≤ ρ, where a weight counts times the size of its feature. None: no budget;
+        if features are not scaled, a large one that depends on the first 1,000 rows.
     l1, l2 : float
         The weights of the two norms.
     loss : {"logistic", "hinge", "squared_hinge"}

@@ -26,7 +26,8 @@ class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[
     Parameters
     ----------
     budget : float, optional
-        ρ of the constraint l1‖x‖₁ + ½ l2‖x‖² ≤ ρ, where a weight counts times the size of its feature. None: no budget.
+        ρ of the constraint l1‖x‖₁ + ½ l2‖x‖² ≤ ρ, where a weight counts times the size of its feature. None: no budget;
+        if features are not scaled, a large one that depends on the first 1,000 rows.
     loss : {"squared", "huber", "quantile"}
         The loss of a row.
     loss_parameter : float, optional
