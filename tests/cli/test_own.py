@@ -249,7 +249,7 @@ def test_fair_logistic_on_a_users_table(tmp_path):
     x = np.linspace(0.1, 0.3, 3)
     assert np.array_equal(scenario.problem.constraint.values(x), direct.constraint.values(x))
     assert scenario.facts["sensitive"] == "sex=m"
-    with pytest.raises(InputError, match="Name one: sensitive=sex"):
+    with pytest.raises(InputError, match="Name it, for example sensitive=sex"):
         scenarios.fair_logistic(str(file), label="left")
     with pytest.raises(InputError, match="did you mean 'sex'"):
         scenarios.fair_logistic(str(file), sensitive="sec", label="left")

@@ -195,7 +195,7 @@ def fair_logistic(
         attribute, others = every[:, FEMALE], np.delete(every, [FEMALE, MALE], axis=1)
     else:
         if not sensitive:
-            raise InputError("sensitive", f"{data} has no known sensitive column", "Name one: sensitive=sex")
+            raise InputError("sensitive", f"{data} has no known sensitive column", "Name it, for example sensitive=sex")
         table = load_table(data, label or None, drop=_split_names(drop), scale=scale, missing=missing)
         attribute, others, name = _split_sensitive(table, sensitive)
     problem = problems.fair_logistic(others, attribute, budget, limit)

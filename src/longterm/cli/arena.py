@@ -55,7 +55,7 @@ class ArenaCommand:
     sequences: int = SEQUENCES
     """The number of random sequences."""
     league: League = "static"
-    """static: problems with one best decision; drift: problems whose best decision moves."""
+    """static ranks on problems with one best decision, drift on problems whose best decision moves."""
     held_out: OptionalInt = None
     """A seed that draws new variants of the problems and new sequences, to which no method was tuned."""
     weight: float = 0.5

@@ -14,7 +14,7 @@ class BackendOptions:
     """Where to run the jobs."""
 
     workers: OptionalInt = None
-    """Processes on this machine. Default: one for each core."""
+    """The number of processes on this machine. Default: one for each core."""
     executor: OptionalStr = None
     """A function module:function that returns the concurrent.futures.Executor to run the jobs, for example
     longterm.compat.ray:executor."""

@@ -80,7 +80,7 @@ class StateCommand:
     format: Literal["csv", "json"] = "csv"
     """The format that log prints."""
     note: str = ""
-    """The reason for a change, for the log."""
+    """The reason for a change. The log records it."""
     force: bool = False
     """Release a lease before its end, or accept a cost that looks wrong."""
 

@@ -136,9 +136,7 @@ class History(Stored[NoCopy]):
         except (ValueError, TypeError, RecursionError):
             sound = False
         if not sound or not isinstance(figures, dict):
-            raise DatabaseError(
-                database.path, "corrupted", "the server's history contradicts itself", "Restore a backup"
-            )
+            raise DatabaseError(database.path, "corrupted", "the server's history is inconsistent", "Restore a backup")
         return found, figures
 
 

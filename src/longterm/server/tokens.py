@@ -50,20 +50,21 @@ class Caller:
         """Raise a ForbiddenError unless the token may spend from this object, or from this account of a ledger."""
         place = name if account is None else f"{name}/{account}"
         if self.spend is not None and name not in self.spend and place not in self.spend:
-            raise self._forbidden(f'spend from {place!r}; add it to its "spend"')
+            raise self._forbidden(f"spend from {place!r}", f"add {place!r} to the list spend")
 
     def require_read(self) -> None:
         """Raise a ForbiddenError unless the token may read figures."""
         if not self.read:
-            raise self._forbidden('read figures; set "read = true"')
+            raise self._forbidden("read figures", "set read = true")
 
     def require_admin(self) -> None:
         """Raise a ForbiddenError unless the token may administer."""
         if not self.admin:
-            raise self._forbidden('administer; set "admin = true"')
+            raise self._forbidden("administer", "set admin = true")
 
-    def _forbidden(self, what: str) -> ForbiddenError:
-        return ForbiddenError(f"the token {self.name!r} may not {what} in the service's file.")
+    def _forbidden(self, what: str, remedy: str) -> ForbiddenError:
+        text = f"the token {self.name!r} may not {what}. To allow it, {remedy} in its table of the service file."
+        return ForbiddenError(text)
 
 
 LOCAL = Caller("this machine")

@@ -79,7 +79,7 @@ def _unpack(data: bytes, read_header: Callable[[bytes], _Header]) -> tuple[dict[
         raise MalformedError(f"the header cannot be read ({error})") from None
     start = _LENGTH.size + length
     if start > len(data):
-        raise MalformedError("the header cannot be read (it ends before its header does)")
+        raise MalformedError("the header cannot be read (the data end within it)")
     metadata, index = read_header(bytes(data[_LENGTH.size : start]))
     arrays: dict[str, Array] = {}
     for name, dtype, shape, places, size in index:
@@ -122,7 +122,7 @@ def _header(header: bytes) -> _Header:
     index: dict[str, _Entry] = {}
     for name, dtype, shape in given:
         if dtype not in DTYPES or not _is_shape(shape) or name in index:
-            raise MalformedError(f"the entry of {name!r} contradicts itself")
+            raise MalformedError(f"the entry of {name!r} is inconsistent")
         axes = () if shape is None else tuple(shape)
         places = math.prod(max(n, 1) for n in axes)
         size = 0 if 0 in axes else places * np.dtype(dtype).itemsize
@@ -179,7 +179,7 @@ def require_sound(template: Any, state: Any) -> None:
             least = int(name.rpartition(".")[2] == "round")
             good = array.size == 0 or (array.min() >= least and array.max() <= LARGEST_COUNT)
         if not good:
-            raise ValueError(f"{name} holds a number that no round leads to")
+            raise ValueError(f"{name} holds a number that no round can produce")
 
 
 def _swapped_bytes(value: Array) -> bytes:

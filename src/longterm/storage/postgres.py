@@ -98,7 +98,7 @@ class PostgresEngine(Engine):
             connection.close()
             what = "it is behind a connection pooler, which may use another session for each transaction"
             commands = "; ".join(f"ALTER ROLE CURRENT_USER {statement}" for statement in others)
-            raise DatabaseError(self.path, "pooled", what, f"Run this, and make the pooler connect again: {commands}")
+            raise DatabaseError(self.path, "pooled", what, f"Run these, and make the pooler connect again: {commands}")
 
     def _give_back(self) -> None:
         """Give a connection of a pool back, unless a transaction is open on it."""

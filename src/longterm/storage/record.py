@@ -126,4 +126,4 @@ def read_value(database: Database, stored: Any) -> Any:
 
 def contradicts(database: Database) -> DatabaseError:
     """Return the error for an entry that makes no sense."""
-    return DatabaseError(database.path, "corrupted", "an entry of the record contradicts itself", RESTORE)
+    return DatabaseError(database.path, "corrupted", "an entry of the record is inconsistent", RESTORE)

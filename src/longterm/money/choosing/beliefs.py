@@ -110,7 +110,7 @@ class LinearBelief(NamedTuple):
     def require_sound(self) -> None:
         """Raise a ValueError unless a belief from a file can be used."""
         if not max(np.abs(self.actions).max(), np.abs(self.common).max()) < LARGEST_STORED:
-            raise ValueError("a belief holds a number that no outcome leads to")
+            raise ValueError("a belief holds a number that no outcome can produce")
         d = len(self.scale)
         for covariance in (*self.actions[:, :, :d], self.common[:, :d]):
             largest = np.abs(covariance).max()

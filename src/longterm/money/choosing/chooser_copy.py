@@ -320,7 +320,7 @@ class ChooserCopy(RoundsCopy[ChooserState, OpenChoice]):
         """Return the error for a choice with this status."""
         if status is None:
             return super().refusal(number, status)
-        return AlreadyToldError(number, "it is settled, skipped or was refused", "Do nothing: it counts once")
+        return AlreadyToldError(number, "it was settled, skipped or refused before", "Do nothing: it counts once")
 
     # --- storage ----------------------------------------------------------------------------------------------
 

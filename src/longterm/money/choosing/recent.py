@@ -78,7 +78,7 @@ class RecentRequests(NamedTuple):
         if not (0 <= old <= len(self.window) and 0 <= new < BLOCK and old % 1 == new % 1 == 0):
             raise ValueError("a window has a number of requests that cannot be")
         if max(np.abs(part).max(initial=0.0) for part in (self.window, self.block)) > LARGEST_STORED:
-            raise ValueError("a window holds a number that no request leads to")
+            raise ValueError("a window holds a number that no request can produce")
 
 
 def _with_unknown(rows: FloatArray) -> FloatArray:

@@ -107,7 +107,7 @@ class CellState(NamedTuple):
     def require_sound(self) -> None:
         """Raise a ValueError unless sums and counts from a file can be used."""
         if self.counts.min() < 0 or np.abs(self.sums).max() > LARGEST_STORED or self.counts.max() > LARGEST_STORED:
-            raise ValueError("a table of cells holds a number that no outcome leads to")
+            raise ValueError("a table of cells holds a number that no outcome can produce")
 
 
 @dataclass(frozen=True)

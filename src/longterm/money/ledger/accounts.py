@@ -119,7 +119,7 @@ class Account(NamedTuple):
         texts = self.name, self.zone, self.since, self.others, self.parent or ""
         known = all(isinstance(text, str) for text in texts) and self.period in (None, *PERIODS)
         if not (known and _are_amounts((*numbers, *self.sums().values()))):
-            raise ValueError(f"account {self.name!r:.60} contradicts itself")
+            raise ValueError(f"account {self.name!r:.60} is inconsistent")
 
     def sums(self) -> dict[str, int]:
         """Return the money spent in the present period and in others, by period."""
@@ -210,7 +210,7 @@ class Hold(NamedTuple):
         texts = isinstance(self.account, str) and isinstance(self.group or "", str) and isinstance(self.who, str)
         known = self.status in (OPEN, SETTLED, RELEASED, EXPIRED) and (self.status == OPEN) == (self.closed is None)
         if not (_are_amounts(numbers) and texts and known):
-            raise ValueError(f"hold {self.key!r:.60} contradicts itself")
+            raise ValueError(f"hold {self.key!r:.60} is inconsistent")
 
     def has_expired(self, now: int) -> bool:
         """Return whether an open hold's time is over. A lease counts until its holder reports."""

@@ -447,7 +447,7 @@ def _group(database: Database, row: Any) -> HoldState:
     try:
         state.require_sound()
     except (ValueError, TypeError):
-        raise _corrupted(database, f"the hold of group {row[0]!r:.60} contradicts itself") from None
+        raise _corrupted(database, f"the hold of group {row[0]!r:.60} is inconsistent") from None
     return state
 
 
