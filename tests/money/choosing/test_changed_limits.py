@@ -288,6 +288,17 @@ def test_a_bank_that_is_too_small_is_refused_and_does_not_prevent_a_start(tmp_pa
         Router.for_models(PRICES, **options, bank=1.0)
 
 
+def test_a_bank_is_compared_with_the_ceiling_that_another_replica_has_changed(tmp_path):
+    options = {"per_request": 1e-3, "url": tmp_path / "a.db"}
+    with closing(Router.for_models(PRICES, **options)) as one, closing(Router.for_models(PRICES, **options)) as other:
+        other.change(per_request=1.0)
+        one.change(bank=5.0)
+        other.change(bank=math.inf)
+        other.change(per_request=1e-3)
+        with pytest.raises(InputError, match=r"^bank: .*it could never answer"):
+            one.change(bank=5.0)
+
+
 def test_a_bank_may_be_too_small_for_a_removed_model():
     router = Router.for_models({"small": 1e-4, "large": 1e-2}, per_request=1e-3, largest={"large": 0.1})
     router.remove_model("large")

@@ -458,10 +458,11 @@ class Router:
             )
         if least_quality is not None and self._has_ceiling:
             raise InputError("least_quality", "can be changed only in a router without a ceiling", "Change per_request")
+        models = self.models  # with them, limits that other processes have changed are read
         name = self.chooser.rule.budget_set.budgets[0].name
         new = {name: fields} if fields else {}
         (ceiling,) = self.chooser.rule.with_limits(new, None, least_quality).budget_set.budgets
-        for model in self.models:
+        for model in models:
             self._require_room(model, "bank", self.largest[model], ceiling=ceiling)
         self.chooser.change(new, least_reward=least_quality, who=who, note=note)
 
