@@ -76,6 +76,14 @@ def test_planned_rounds_by_hand():
         pacer.settle(state, Outcome(0.0))
 
 
+def test_a_plan_in_float32_stays_in_float32():
+    pacer = PlannedMirrorDescent(60.0, 4, step=0.1, start=0.02, history=PriceHistory([10.0, 20.0], [1, 1], 0.2))
+    state = pacer.init((2,), dtype=np.float32)
+    for paid in (15.0, 0.0):
+        state = pacer.settle(state, Outcome(np.full(2, paid, np.float32), value=np.full(2, 0.3, np.float32)))
+    assert {getattr(state, name).dtype for name in ("price", "expected", "saved", "cost", "won")} == {np.dtype("f4")}
+
+
 def test_a_plan_ignores_poor_requests_and_an_even_one_does_not():
     """Prices as in the history, values poor for a while: the planned price stays where it was right."""
     rng = np.random.default_rng(3)

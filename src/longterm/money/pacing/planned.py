@@ -141,7 +141,7 @@ class PlannedMirrorDescent(Pacer[PlannedState]):
 
         They are positive even if no past request would have been bought at that price, so that there is a plan.
         """
-        mean_request = self.history.expected_payment(self.history.mean_value / start)
+        mean_request = like(self.history.expected_payment(self.history.mean_value / start), start)
         return like(self.past_requests, start) * maximum(mean_request, 1e-9 * like(self.rate, start))
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> PlannedState:
