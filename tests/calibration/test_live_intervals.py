@@ -83,7 +83,7 @@ def test_a_forged_state_is_refused(tmp_path, state):
     with sqlite3.connect(tmp_path / "service.db") as connection:
         connection.execute("UPDATE longterm_objects SET state = ?", (state,))
     connection.close()
-    with pytest.raises(DatabaseError, match="makes no sense"):
+    with pytest.raises(DatabaseError, match="is inconsistent"):
         LiveIntervals.open(tmp_path / "service.db")
 
 

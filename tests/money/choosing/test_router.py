@@ -489,7 +489,7 @@ def test_a_bank_bounds_the_bill_of_every_window_and_must_hold_every_model():
     excess = bill - 2e-3 * np.arange(len(bill))
     assert (excess - np.minimum.accumulate(excess)).max() <= 10 * 2e-3 + 1e-12
     assert busy[100:].mean() > 0.95 * 2e-3
-    with pytest.raises(InputError, match=r"of 'large' is 0\.12, and the bank saves 0\.02"):
+    with pytest.raises(InputError, match=r"of 'large' is 0\.12, but the bank saves only 0\.02"):
         Router.for_models(MODELS, per_request=2e-3, bank=10.0)
     with pytest.raises(InputError, match="larger bank"):
         router.add_model("new", 1e-3)
