@@ -245,3 +245,30 @@ def test_a_message_delivered_again_has_one_error_whatever_became_of_its_round(tm
             live.tell(round_, loss_parameters=PARAMETERS, position=("queue", number))
         with pytest.raises(RepeatedPositionError):
             sent.settle(route, 0.5, 1e-4, position=("queue", number))
+
+
+def settle_learner(live, opened, position):
+    live.tell(str(opened), loss_parameters=PARAMETERS, position=position)
+
+
+def settle_router(made, opened, position):
+    made.settle(str(opened), 0.5, 1e-4, position=position)
+
+
+@pytest.mark.parametrize(("make", "settle"), [(learner, settle_learner), (router, settle_router)])
+def test_a_message_that_another_consumer_applies_meanwhile_has_the_same_error(tmp_path, make, settle):
+    clock, url = ManualClock(1e9), tmp_path / "service.db"
+    with closing(make(url, clock)) as first, closing(make(url, clock)) as second:
+        opened = first.ask("key") if make is learner else first.route([1.0, 0.5], key="key")
+        checked = first if make is learner else first.chooser
+        check = type(checked).check_position
+
+        def check_and_lose(position):
+            del checked.check_position
+            place = check(checked, position)
+            settle(second, opened, position)
+            return place
+
+        checked.check_position = check_and_lose
+        with pytest.raises(RepeatedPositionError):
+            settle(first, opened, ("orders", 3))

@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 
 from longterm._base import validate
 from longterm._base.messages import did_you_mean, shown
-from longterm.errors import DatabaseError, InputError, UnaffordableError
+from longterm.errors import DatabaseError, InputError, TokenError, UnaffordableError
 from longterm.money.budgets import LARGEST_STORED, Ceiling
 from longterm.money.choosing.choice import Choice
 from longterm.money.choosing.chooser import Chooser
@@ -310,7 +310,11 @@ class Router:
             queue delivers it. Numbers must grow along a partition.
         """
         self.chooser.check_position(position)
-        choice = self._choice(route)
+        try:
+            choice = self._choice(route)
+        except TokenError:
+            self.chooser.check_position(position)  # another process may have applied the message meanwhile
+            raise
         reward = None if reward is None else validate.non_negative_scalar("reward", reward)
         cost = None if cost is None else validate.non_negative_scalar("cost", cost)
         self.chooser.settle(choice, reward, cost, cost_follows=cost is None, position=position)

@@ -21,7 +21,7 @@ import numpy as np
 
 from longterm._base.arrays import Array
 from longterm._base.display import TextTable, short
-from longterm.errors import InputError
+from longterm.errors import InputError, TokenError
 from longterm.learners.interface.feedback import Feedback
 from longterm.learners.interface.feedback_check import FeedbackCheck, OnBrokenBound
 from longterm.learners.interface.learner import Learner, require_learner
@@ -251,7 +251,11 @@ class LiveLearner(Stored[LearnerCopy]):
             and loss_parameters is None
             and constraint_parameters == ()
         ):
-            number, found = self._replica.look(self._find, token)
+            try:
+                number, found = self._replica.look(self._find, token)
+            except TokenError:
+                self.check_position(position)  # another process may have applied the message meanwhile
+                raise
             feedback = feedback_at(
                 found.content,
                 number,
