@@ -11,7 +11,7 @@ from longterm.lab import Backend
 
 @dataclass(frozen=True)
 class BackendOptions:
-    """Where to run the jobs."""
+    """The engine that runs the jobs."""
 
     workers: OptionalInt = None
     """The number of processes on this machine. Default: one for each core."""

@@ -263,7 +263,7 @@ class StateCommand:
 
     @property
     def _done(self) -> dict[str, str]:
-        """Who makes a change, and why, for the record."""
+        """The author of a change and the reason, for the record."""
         return {"who": _user(), "note": self.note}
 
     @contextmanager
