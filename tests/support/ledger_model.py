@@ -34,7 +34,7 @@ from longterm.money import (
     PrimalDual,
     SharedAccount,
 )
-from replica_model import DisagreementError
+from replica_model import DisagreementError, crossed
 
 REMEMBER = 3600
 MAX_AGE = 50.0
@@ -292,6 +292,7 @@ class Search:
         self.leases: list[tuple[Any, int]] = []
         self.choices: list[Waiting] = []
         self.calls: list[str] = []
+        self.gathered: list[tuple[str, Callable[[], Any], Callable[[], Any]]] | None = None
         dice = self.dice
         parents: list[str | None] = [None]
         for name in ("root", "left", "right", "leaf", "twig"):
@@ -336,6 +337,9 @@ class Search:
 
     def compare(self, what: str, real: Callable[[], Any], model: Callable[[], Any]) -> Any:
         """Make a call, compare its answer or error with the model's, and then everything that can be seen."""
+        if self.gathered is not None:
+            self.gathered.append((what, real, model))
+            return None
         self.calls.append(what)
         self.model.tick(self.now)
         expected, found = attempt(model), attempt(real)
@@ -387,8 +391,47 @@ class Search:
             *[self.hold] * 6, *[self.settle] * 5, *[self.settle_message] * 2, self.release, self.report,
             self.correct, self.correct, self.lease, self.spend, self.spend, self.end_lease, self.move, self.move,
             self.change, self.reopen, self.act, self.act, self.settle_choice, self.settle_choice,
+            *[self.together] * 3,
         )  # fmt: skip
         self.dice.choice(kinds)()
+
+    def together(self) -> None:
+        """Make several calls of one replica in one transaction, perhaps crossed by a call of another replica."""
+        dice, ledgers, count = self.dice, self.ledgers, len(self.keys)
+        kinds = [*[self.hold] * 8, *[self.settle] * 8, self.settle_message, self.release, self.report, self.correct]
+        if dice.random() < 0.3:  # the group is the first to see that holds have expired
+            self.clock.advance(dice.choice([1.0, 60.0]))
+        self.ledgers, self.gathered = [dice.choice(ledgers)], []
+        (ledger,) = self.ledgers
+        try:
+            for _ in range(dice.choice([2, 3, 6, 20])):
+                dice.choice([*kinds, self.change])()
+            others = [one for one in ledgers if one is not ledger]
+            gathered, self.ledgers, self.gathered = self.gathered, others, []
+            self.hold()
+            crossing = self.gathered[0] if dice.random() < 0.4 else None
+        finally:
+            self.ledgers, self.gathered = ledgers, None
+        self.calls += [f"together: {what}" for what, _, _ in gathered]
+        keys = [dice.choice([None, *self.keys[count - 12 :]]) for _ in gathered]
+        done: list[Any] = []
+
+        def cross() -> None:
+            if crossing is not None and not done:
+                self.calls.append(f"crossed by {crossing[0]}")
+                done.append(attempt(crossing[1]))
+
+        with crossed(ledger._replica, cross, is_late=dice.random() < 0.5):
+            answers = ledger.commit_together([real for _, real, _ in gathered], keys)
+        expected = [crossing, *gathered] if crossing is not None and done else gathered
+        for (what, _, model), found in zip(expected, [*done, *answers], strict=True):
+            self.model.tick(self.now)
+            wanted = attempt(model)
+            if isinstance(found, Exception) and not isinstance(found, LongtermError):
+                raise found
+            if describe(found) != describe(wanted):
+                raise self.differs(f"{what}: {found!r}, not {wanted!r}")
+        self.look()
 
     def account(self) -> str:
         return self.dice.choice(list(self.model.accounts))
@@ -431,7 +474,7 @@ class Search:
             lambda: ledger.settle(key, cost, position=("orders", number)),
             lambda: self.model.settle_message(self.now, key, cost, number),
         )
-        if self.dice.choice(self.ledgers).last_position("orders") != self.model.position:
+        if self.gathered is None and self.dice.choice(self.ledgers).last_position("orders") != self.model.position:
             raise self.differs(f"the last position is not {self.model.position}")
 
     def release(self) -> None:

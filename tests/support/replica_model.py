@@ -16,7 +16,8 @@ from __future__ import annotations
 import random
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -439,7 +440,26 @@ def draw(kind: Kind, dice: random.Random, calls: int) -> Plan:
             plan.append(("time", at, dice.choice(TIMES), dice.choice([0.0, 0.0, 0.0, -90.0, 90.0])))
         else:
             plan.append((what, at))
-    return plan
+    return grouped(plan, positions, ends_crossed=kind.has_rounds)
+
+
+def grouped(plan: Plan, dice: random.Random, *, ends_crossed: bool) -> Plan:
+    """Return a plan in which some calls that follow each other in one replica share a transaction.
+
+    A group may end with a call that another replica's call crosses. Those of a fleet do not: its calls are made one by
+    one, so that the other call comes in their middle.
+    """
+    found: Plan = []
+    for act in plan:
+        last = found[-1] if found else ("options",)
+        joining = ("call", "cross") if ends_crossed else ("call",)
+        is_joined = last[0] in ("call", "group") and act[0] in joining and last[1] == act[1]
+        if is_joined and last[3:] == () and dice.random() < 0.6:
+            calls = last[2] if last[0] == "group" else (last[2],)
+            found[-1] = ("group", act[1], (*calls, act[2]), *act[3:])
+        else:
+            found.append(act)
+    return found
 
 
 class Run:
@@ -475,13 +495,28 @@ class Run:
     def outcome(self, made: Any, call: tuple[Any, ...], side: int) -> tuple[Any, Any]:
         """Return the answer of a call or the name of its error, and its token."""
         try:
-            if call[1] == "change":
-                assert self.kind.change is not None
-                return plain(self.kind.change(made, call[3])), None
-            answer, token = self.kind.do(Message(made, call[0]), call[1:], self.tokens[side])
+            return self.answer(made, call, side)
         except LongtermError as error:
             return type(error).__name__, None
+
+    def answer(self, made: Any, call: tuple[Any, ...], side: int) -> tuple[Any, Any]:
+        """Return the answer of a call, and its token."""
+        if call[1] == "change":
+            assert self.kind.change is not None
+            return plain(self.kind.change(made, call[3])), None
+        answer, token = self.kind.do(Message(made, call[0]), call[1:], self.tokens[side])
         return plain(answer), token
+
+    def outcomes(self, made: Any, calls: Sequence[tuple[Any, ...]]) -> list[tuple[tuple[Any, ...], tuple[Any, Any]]]:
+        """Make calls of a replica in one transaction. Return each with what `outcome` would return."""
+        together = getattr(made, "chooser", made).commit_together
+        keys = [call[2] if isinstance(call[2], str) else None for call in calls]
+        found = together([partial(self.answer, made, call, 0) for call in calls], keys)
+        wrong = [one for one in found if isinstance(one, Exception) and not isinstance(one, LongtermError)]
+        if wrong:
+            raise wrong[0]
+        answers = [(type(one).__name__, None) if isinstance(one, LongtermError) else one for one in found]
+        return list(zip(calls, answers, strict=True))
 
     def step(self, act: tuple[Any, ...]) -> None:
         what, at, *rest = act
@@ -497,37 +532,31 @@ class Run:
             self.compare(at)
         elif what == "call":
             self.together([(rest[0], self.outcome(self.replica(at), rest[0], 0))])
-        else:
+        elif what == "cross":
+            self.cross(at, (rest[0],), *rest[1:])
+        elif len(rest) > 1:
             self.cross(at, *rest)
+        else:
+            self.together(self.outcomes(self.replica(at), rest[0]))
 
-    def cross(self, at: int, call: tuple[Any, ...], other: int, crossing: tuple[Any, ...]) -> None:
-        """Make one call of another replica between the computation and the write of a call."""
+    def cross(self, at: int, calls: tuple[tuple[Any, ...], ...], other: int, crossing: tuple[Any, ...]) -> None:
+        """Make one call of another replica between the computation and the write of a call, or of a group of them."""
         made, between, done = self.replica(at), self.replica(other), []
         replica = getattr(made, "chooser", made)._replica
-        write, locked = replica.database.write, replica.database.locked
 
         def cross_once() -> None:
             if not done:
                 done.append((crossing, self.outcome(between, crossing, 0)))
 
-        def write_after(statements: Any) -> Any:
-            if statements:
-                cross_once()
-            return write(statements)
-
-        def lock_after(name: str) -> Any:
-            cross_once()
-            return locked(name)
-
-        replica.database.write, replica.database.locked = write_after, lock_after
-        try:
-            first = call, self.outcome(made, call, 0)
-        finally:
-            del replica.database.write, replica.database.locked
+        with crossed(replica, cross_once, is_late=len(self.opened) % 2 == 0):
+            if len(calls) == 1:
+                first = [(calls[0], self.outcome(made, calls[0], 0))]
+            else:
+                first = self.outcomes(made, calls)
         if done:
-            self.together([*done, first])
+            self.together([*done, *first])
         else:
-            self.together([first, (crossing, self.outcome(between, crossing, 0))])
+            self.together([*first, (crossing, self.outcome(between, crossing, 0))])
 
     def together(self, made: list[tuple[Any, Any]]) -> None:
         """Make the same calls in memory, in the order of the transactions, and compare."""
@@ -592,6 +621,34 @@ class Run:
             is_kept = not hasattr(made, "chooser") and not self.is_changed  # a person may raise a cost or lower a limit
             if is_kept and live.rule.stop and (budgets.is_cap & (live.committed > limit * (1 + 1e-9))).any():
                 raise DisagreementError(f"{live.committed} of {limit} is spent and held")
+
+
+@contextmanager
+def crossed(replica: Any, between: Callable[[], None], *, is_late: bool) -> Iterator[None]:
+    """Call something between the computation and the write of what a replica does in this block.
+
+    A group of calls checks the version before it writes. What is late comes after the check.
+    """
+    database = replica.database
+    names = {database: ("write", "locked"), replica: () if is_late else ("_write_together",)}
+
+    def after(method: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **options: Any) -> Any:
+            if not (method.__name__ == "write" and not arguments[0]):  # what writes nothing takes no time
+                between()
+            return method(*arguments, **options)
+
+        return call
+
+    for owner, methods in names.items():
+        for name in methods:
+            setattr(owner, name, after(getattr(owner, name)))
+    try:
+        yield
+    finally:
+        for owner, methods in names.items():
+            for name in methods:
+                delattr(owner, name)
 
 
 def follow(kind: Kind, url: str, name: str, plan: Plan) -> None:

@@ -149,7 +149,7 @@ class _Served:
         self.history = History(service.database, step, service.durability)
         self.week = History(service.database, WEEK_STEP, service.durability, name=WEEK_OBJECT, keep=WEEK)
         self.recorder = HistoryRecorder(self.history, self.week)
-        self.lanes = {name: Lane(name) for name in service.objects}
+        self.lanes = {name: Lane(name, service.together(name)) for name in service.objects}
         self.history_lane = Lane("the history")
         self.views = Views(service, self.lanes, self.history_lane, self.recorder)
         self._paths = {f"/{call.path}" for call in CALLS}
@@ -162,7 +162,12 @@ class _Served:
             found = self._find(call, body.name)
             exchange.name, exchange.account = body.name, getattr(body, "account", "")
             assert exchange.caller is not None
-            done = await self.lanes[body.name].run(_perform, call, found, body, exchange.caller)
+            lane = self.lanes[body.name]
+            if call.is_admin:
+                done = await lane.run(_perform, call, found, body, exchange.caller)
+            else:
+                key = getattr(body, "key", None)
+                done = await lane.join(_perform, call, found, body, exchange.caller, key=key)
             if isinstance(done, bodies.Acted):
                 self.recorder.count("actions", body.name, done.action)
             # FastAPI would validate the answer again, which takes longer than to write it.

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from longterm.money import Chooser
+from longterm.server.lanes import Together
 from longterm.server.tokens import KnownToken
 from longterm.storage.engine import Durability
 from longterm.storage.pool import ConnectionPool
@@ -86,6 +87,12 @@ class Service:
             one.close()
         if self.pool is not None:
             self.pool.close()
+
+    def together(self, name: str) -> Together:
+        """Return the function that makes calls of an object in one transaction."""
+        found = self.objects[name]
+        together: Together = getattr(found, "chooser", found).commit_together
+        return together
 
     def metrics(self, name: str) -> Metrics:
         """Return the figures of one object."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -17,6 +17,24 @@ from longterm.storage.shared_time import LocalTime, ServerTime, SharedTime
 from longterm.storage.sqlite import SQLiteEngine
 
 T = TypeVar("T")
+
+
+class Collected:
+    """What calls have written so far, before the transaction that writes it.
+
+    Parameters
+    ----------
+    time : float
+        The time of all these calls.
+    """
+
+    def __init__(self, time: float) -> None:
+        self.time = time
+        self.statements: list[Statement] = []
+        self.rows: dict[tuple[str, ...], Any] = {}
+        """Rows as these statements leave them, and rows that were read and that none of them changes."""
+        self.hides_rows = False
+        """True if statements may have changed rows that are not in `rows`."""
 
 
 class RoundRow(NamedTuple):
@@ -72,7 +90,7 @@ class Database:
         self.path: Any = self.engine.path
         """The file, or the URL without its password, for messages."""
         self._time: SharedTime = (ServerTime if self.is_postgres else LocalTime)(self.path, clock, self.read)
-        self._collected: list[Statement] | None = None
+        self._collected: Collected | None = None
         """What is to be written at the end of `collecting`."""
 
     def close(self) -> None:
@@ -87,9 +105,48 @@ class Database:
     # --- reading ---------------------------------------------------------------------------------------------
 
     def read(self, sql: str, *arguments: Any) -> list[Any]:
-        """Return the rows of a query."""
-        if self._collected:
-            raise ConflictError  # it would not see what was collected
+        """Return the rows of a query.
+
+        Raises
+        ------
+        ConflictError
+            If statements were collected, whose effects the query would not see.
+        """
+        if self._collected is not None and self._collected.statements:
+            raise ConflictError
+        return self._query(sql, *arguments)
+
+    def row(self, key: tuple[str, ...], decode: Callable[[list[Any]], T], sql: str, *arguments: Any) -> T:
+        """Return what a function makes of a query for one row, as collected statements leave the row.
+
+        The key names the row, and `write_locked` is given what it becomes. The query is made once for all calls whose
+        statements are collected together.
+
+        Raises
+        ------
+        ConflictError
+            If a statement was collected whose rows are not known.
+        """
+        collected = self._collected
+        if collected is None:
+            return decode(self._query(sql, *arguments))
+        if key not in collected.rows:
+            if collected.hides_rows:
+                raise ConflictError
+            collected.rows[key] = decode(self._query(sql, *arguments))
+        found: T = collected.rows[key]
+        return found
+
+    def knows_row(self, key: tuple[str, ...]) -> bool:
+        """Return whether `row` needs no query for this key."""
+        return self._collected is not None and key in self._collected.rows
+
+    def note_row(self, key: tuple[str, ...], value: Any) -> None:
+        """Let `row` return this from now on, while statements are collected."""
+        if self._collected is not None:
+            self._collected.rows[key] = value
+
+    def _query(self, sql: str, *arguments: Any) -> list[Any]:
         engine = self.engine
         try:
             rows: list[Any] = engine.execute(sql, arguments).fetchall()
@@ -99,8 +156,12 @@ class Database:
 
     def rounds(self, sql: str, *arguments: Any) -> list[RoundRow]:
         """Return the rounds of a query. Raise a DatabaseError if a row cannot be one."""
+        return self.checked(self.read(sql, *arguments))
+
+    def checked(self, found: list[Any]) -> list[RoundRow]:
+        """Return rows as rounds. Raise a DatabaseError if one cannot be one."""
         rows = []
-        for number, status, epoch, opened, content in self.read(sql, *arguments):
+        for number, status, epoch, opened, content in found:
             whole = all(type(value) is int for value in (number, status, epoch))
             if not whole or not isinstance(opened, float) or not isinstance(content, bytes):
                 raise DatabaseError(self.path, "corrupted", "a round has the wrong types", RESTORE)
@@ -124,11 +185,11 @@ class Database:
 
     def seconds(self) -> float:
         """Return the time in seconds since 1970, by one clock for all processes of the database."""
-        return self._time.seconds()
+        return self._time.seconds() if self._collected is None else self._collected.time
 
     def now(self) -> int:
         """Return the same time in microseconds."""
-        return int(self._time.seconds() * 1e6)
+        return int(self.seconds() * 1e6)
 
     # --- writing ---------------------------------------------------------------------------------------------
 
@@ -201,35 +262,66 @@ class Database:
 
     def write_if_current(self, statements: Sequence[Statement]) -> bool:
         """Execute statements inside a transaction. Return False, with nothing changed, if the first changes no row."""
+        found = self.engine.write_at_once(statements) if len(statements) > 1 else None
+        if found is not None:
+            return found
         if statements and self.engine.execute(*statements[0]).rowcount != 1:
             return False
         self.write_locked(statements[1:])
         return True
 
-    def write_locked(self, statements: Sequence[Statement]) -> None:
-        """Execute statements inside a transaction."""
-        if self._collected is not None:
-            self._collected.extend(statements)
+    def write_locked(self, statements: Sequence[Statement], rows: Mapping[tuple[str, ...], Any] | None = None) -> None:
+        """Execute statements inside a transaction, or collect them.
+
+        Parameters
+        ----------
+        statements : sequence of (str, sequence)
+            The statements.
+        rows : mapping, optional
+            All rows that they change, by the keys that `row` is given, as they are afterwards.
+        """
+        collected = self._collected
+        if collected is not None:
+            collected.statements.extend(statements)
+            if rows is None:
+                collected.rows.clear()
+                collected.hides_rows = True
+            else:
+                collected.rows.update(rows)
             return
         execute = self.engine.execute
         for sql, arguments in statements:
             execute(sql, arguments)
 
     @contextmanager
-    def collecting(self) -> Iterator[list[Statement]]:
-        """Execute queries at once, without a transaction, and collect the statements that write.
+    def collecting(self) -> Iterator[Collected]:
+        """Execute queries at once, and collect the statements that write. The time stands still.
 
         Raises
         ------
         ConflictError
-            If a query follows a statement that writes.
+            If a query follows a statement whose effect it does not see.
         """
-        collected: list[Statement] = []
-        self._collected = collected
+        collected = self._collected = Collected(self._time.seconds())
         try:
             yield collected
         finally:
             self._collected = None
+
+    @contextmanager
+    def undoing(self) -> Iterator[None]:
+        """Forget what is collected in this block if it raises."""
+        collected = self._collected
+        if collected is None:
+            yield
+            return
+        written, rows, hides_rows = len(collected.statements), dict(collected.rows), collected.hides_rows
+        try:
+            yield
+        except BaseException:
+            del collected.statements[written:]
+            collected.rows, collected.hides_rows = rows, hides_rows
+            raise
 
     def backup(self, path: Path) -> None:
         """Write a copy of the whole database to a file while others use it."""

@@ -6,15 +6,16 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache, lru_cache
+from operator import itemgetter
 from typing import Any
 
 from longterm._base.extras import missing_extra
 from longterm.errors import UNAVAILABLE, DatabaseError
 from longterm.storage.engine import BUSY_SECONDS, SET_VERSION, Durability, Engine, tables
 from longterm.storage.pool import ConnectionPool, pool_of
-from longterm.storage.schema import LOCK_OBJECT, Statement
+from longterm.storage.schema import LOCK_OBJECT, Statement, row_written
 
-MOST_COMBINED = 16
+MOST_COMBINED = 64
 """The largest number of statements in one."""
 TYPES = {"bytes": "BYTEA", "clustered": ""}
 
@@ -58,10 +59,13 @@ class PostgresEngine(Engine):
     def _open(self) -> Any:
         try:
             import psycopg
+            from psycopg.types.numeric import Int8Dumper
         except ImportError:
             raise missing_extra("a PostgreSQL database needs psycopg", "postgres") from None
         try:
-            connection = psycopg.connect(self._url, autocommit=True)
+            connection = psycopg.connect(self._url, autocommit=True, cursor_factory=psycopg.RawCursor)
+            # One type for all integers: otherwise the server prepares a statement for each combination of sizes.
+            connection.adapters.register_dumper(int, Int8Dumper)
             self._set_up_session(connection)
             # Not to_regclass, which may answer from a cache although another process has made the tables since.
             exists = "SELECT 1 FROM pg_class WHERE relname = 'longterm_keys' AND pg_table_is_visible(oid)"
@@ -135,10 +139,14 @@ class PostgresEngine(Engine):
 
     def write_at_once(self, statements: Sequence[Statement]) -> bool | None:
         """Execute statements as one. Return whether the first changed a row; None if they cannot be one."""
-        as_one = _combined(tuple(sql for sql, _ in statements)) if _are_of_different_rows(statements) else None
+        if not _are_of_different_rows(statements):
+            return None
+        # In one order, so that the server prepares few different statements.
+        ordered = [statements[0], *sorted(statements[1:], key=itemgetter(0))]
+        as_one = _combined(tuple(sql for sql, _ in ordered))
         if as_one is None:
             return None
-        arguments = [value for _, values in statements for value in values]
+        arguments = [value for _, values in ordered for value in values]
         return bool(self.execute(as_one, arguments).fetchone()[0] == 1)
 
     def lock(self, name: str) -> None:
@@ -169,14 +177,14 @@ class PostgresEngine(Engine):
 
 
 def _are_of_different_rows(statements: Sequence[Statement]) -> bool:
-    """Return whether no two of these change one row: tables differ, or one UPDATE has other keys as last arguments."""
-    seen: dict[str, tuple[str, set[Any]]] = {}
-    for sql, arguments in statements:
-        known, keys = seen.setdefault(sql.partition("longterm_")[2].split()[0], (sql, set()))
-        key = tuple(arguments[-2:])
-        if keys and (known != sql or not sql.startswith("UPDATE") or key in keys):
+    """Return whether no two of these change one row."""
+    seen: dict[str, set[Any]] = {}
+    for statement in statements:
+        table, row = row_written(statement)
+        rows = seen.setdefault(table, set())
+        if rows and (row is None or row in rows or None in rows):
             return False
-        keys.add(key)
+        rows.add(row)
     return len(statements) <= MOST_COMBINED
 
 
@@ -196,9 +204,11 @@ def _combined(statements: tuple[str, ...]) -> str | None:
     return f"WITH first AS ({first} RETURNING 1), {', '.join(parts)} SELECT COUNT(*) FROM first"
 
 
-@cache
+@lru_cache(maxsize=1024)
 def _in_dialect(statement: str) -> str:
-    return statement.replace("?", "%s")
+    """Return a statement with ``$1``, ``$2``, … in place of ``?``."""
+    first, *others = statement.split("?")
+    return first + "".join(f"${place}{part}" for place, part in enumerate(others, 1))
 
 
 @cache

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from os import PathLike
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar, cast
 
 from longterm.errors import RESTORE, DatabaseError, InputError, InUseError, LongtermError
 from longterm.storage import forks
@@ -26,6 +26,7 @@ from longterm.storage.clock import SYSTEM, Clock
 from longterm.storage.database import Database
 from longterm.storage.definition import Definition
 from longterm.storage.engine import ConflictError, Durability
+from longterm.storage.group_commit import ATTEMPTS, GroupCommit, guarded_once, without_replaced
 from longterm.storage.one_thread import OneThread
 from longterm.storage.positions import LastPositions, Position, Positioned
 from longterm.storage.record import RecordEntry, insertions, read_entries
@@ -33,10 +34,6 @@ from longterm.storage.schema import Statement
 from longterm.storage.tokens import EPOCH_BITS
 
 LONGEST_NAME = 200
-ATTEMPTS = 100
-"""A call that holds the lock of its object conflicts at most with rounds that others open at the same moment."""
-LOCKED_CALLS = 16
-"""After another process was first, so many calls lock their object before they compute."""
 
 
 class Change(Protocol):
@@ -70,6 +67,19 @@ class Copy(Protocol):
 
     def restore(self, database: Database, name: str, version: int, asked: int, state: bytes) -> None:
         """Become what the database holds. Raise a ValueError, LookupError, TypeError or ArithmeticError if forged."""
+
+
+class Revertible(Protocol):
+    """A copy that can take changes back, as several calls in one transaction need it."""
+
+    def prefetch(self, keys: Sequence[str]) -> None:
+        """Look up idempotency keys that calls will name, by one query."""
+
+    def mark(self) -> Mapping[str, Any]:
+        """Return what `reset` needs."""
+
+    def reset(self, mark: Mapping[str, Any]) -> None:
+        """Become what the copy was when `mark` was called. Idempotent."""
 
 
 class Redefinition(NamedTuple):
@@ -112,7 +122,7 @@ C = TypeVar("C", bound=Copy)
 R = TypeVar("R", bound=Change)
 
 
-class Replica(Generic[C]):
+class Replica(GroupCommit, Generic[C]):
     """One process's copy of an object, with the lock and the database that protect it.
 
     Parameters
@@ -128,17 +138,13 @@ class Replica(Generic[C]):
     """
 
     def __init__(self, copy: C, definition: dict[str, Any], *, may_fork: bool = True, clock: Clock = SYSTEM) -> None:
+        super().__init__(copy.kind)
         self.copy = copy
         self.clock = clock
-        self.guard = OneThread(copy.kind)
-        self.database: Database | None = None
-        self.name = ""
         self.epoch = draw_epoch()
         """A random number of this process's rounds: after a backup was restored, lost rounds stay unknown."""
         self.definition = Definition(definition)
         self.positions = LastPositions()
-        self.changes_others = False
-        """True if calls change other objects of the database as well, so that all their work is in a transaction."""
         self.expire: Callable[[float], Change] | None = None
         """Return the change that closes what is too old at a time. Every call makes it first, if anything is due."""
         self._may_fork = may_fork
@@ -148,8 +154,10 @@ class Replica(Generic[C]):
         """The time of the present attempt of a call; None between calls."""
         self._unfinished: Change | None = None
         """A change that is being applied without a database."""
-        self._locked_calls = 0
-        """Calls that lock the object at once, because other processes write."""
+        self._mark: Mapping[str, Any] = {}
+        """The copy before a group of calls."""
+        self._before = 0, 0
+        """Its version and its last round."""
         forks.register(self)
 
     def attach(self, url: str | PathLike[str], name: str, durability: Durability) -> None:
@@ -178,6 +186,10 @@ class Replica(Generic[C]):
 
     def look(self, read: Callable[..., Any], *arguments: Any) -> Any:
         """Return what a function finds in the present state."""
+        if self._is_in_group:
+            self._needs_check = True
+            with self._joining():
+                return read(*arguments)
         guard = self.guard
         with guard.wait():
             guard.owner = threading.get_ident()
@@ -193,6 +205,8 @@ class Replica(Generic[C]):
 
     def transact(self, compute: Callable[..., R], *arguments: Any) -> R:
         """Compute a change from the present state, write it, apply it, and return it."""
+        if self._is_in_group:
+            return self._join(compute, *arguments)
         guard = self.guard
         with guard.wait():
             guard.owner = threading.get_ident()
@@ -238,6 +252,8 @@ class Replica(Generic[C]):
         plan : callable
             Returns the other arguments. It raises an InputError if the present state forbids them.
         """
+        if self._is_in_group:
+            raise ConflictError
         with self.guard.wait():
             self.guard.owner = threading.get_ident()
             try:
@@ -351,6 +367,56 @@ class Replica(Generic[C]):
         what = f"the rows of {self.name!r} do not fit its state"
         return DatabaseError(database.path, "corrupted", what, RESTORE)
 
+    # --- several calls in one transaction ----------------------------------------------------------------------
+
+    def _join(self, compute: Callable[..., R], *arguments: Any) -> R:
+        """Compute a change, collect what it writes, and apply it."""
+        with self._joining() as collected:
+            change = compute(*arguments)
+            statements = change.statements(self.copy, self.name, self.now())
+            self._is_torn = True
+            collected.statements += statements
+            change.apply(self.copy)
+            self._is_torn = False
+            return change
+
+    def _begin_together(self, database: Database, *, is_locked: bool) -> None:
+        if is_locked:
+            self._read_object(database, is_known=not self._is_stale)
+        else:
+            self._repair()
+        self._time = self._read_time()
+        self._before = self.copy.version, self.copy.asked
+        self._mark = self._revertible.mark()
+        self._is_stale = True
+
+    def _prepare_together(self, database: Database, keys: Sequence[str]) -> None:
+        self._revertible.prefetch(keys)
+        if self._is_due():
+            self._join(self._expiry)
+
+    def _write_together(self, database: Database, statements: Sequence[Statement], *, is_locked: bool) -> None:
+        if self._needs_check and not is_locked and not self._is_current(database, self._before):
+            raise ConflictError
+        written = guarded_once(without_replaced(statements))
+        if not (database.write_if_current(written) if is_locked else database.write(written)):
+            raise ConflictError
+
+    def _accept_together(self) -> None:
+        self._is_stale = False
+
+    def _undo_together(self) -> None:
+        self._is_stale = True
+        self._revertible.reset(self._mark)
+
+    def _end_together(self) -> None:
+        self._time, self._mark = None, {}
+
+    @property
+    def _revertible(self) -> Revertible:
+        """The copy. Calls share a transaction only if they change nothing but their object: then it can be reverted."""
+        return cast("Revertible", self.copy)
+
     # --- reading ---------------------------------------------------------------------------------------------
 
     def _repair(self) -> None:
@@ -362,10 +428,10 @@ class Replica(Generic[C]):
             self.database.engine.rollback()
             self._read(self.database)
 
-    def _is_current(self, database: Database) -> bool:
-        """Return whether no other process has written since the copy was read."""
+    def _is_current(self, database: Database, known: tuple[int, int] | None = None) -> bool:
+        """Return whether the database has this version and last round, by default those of the copy."""
         rows = database.read(sql.READ_VERSION, self.name)
-        return bool(rows) and tuple(rows[0]) == (self.copy.version, self.copy.asked)
+        return bool(rows) and tuple(rows[0]) == (known or (self.copy.version, self.copy.asked))
 
     def _read(self, database: Database) -> None:
         self._is_stale = True

@@ -12,7 +12,7 @@ A subclass of `RoundsCopy` says how states and rounds are stored as bytes.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from heapq import heappop, heappush
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
@@ -120,6 +120,8 @@ class RoundChange(NamedTuple, Generic[S, T]):
             copy.open.pop(number, None)
         copy.state, copy.version = self.state, self.version
         copy.asked = max(copy.asked, number)
+        if self.key is not None and copy.database is not None:
+            copy.note_key(self.key, number, self.round)
         if history is not None:
             oldest = copy.asked - copy.closed_kept
             if oldest > 0:
@@ -348,8 +350,7 @@ class RoundsCopy(ABC, Generic[S, T]):
         if self.database is None:
             found = NoChange(*self.keys[key]) if key in self.keys else None
         else:
-            rows = self.database.rounds(sql.READ_KEY, self.name, key)
-            found = NoChange(rows[0].number, self.database.decoded(self._round, rows[0])) if rows else None
+            found = self.database.row(self._place_of(key), self._decode_key, sql.READ_KEY, self.name, key)
         if found is None or found.round.opened >= now - self.remember:
             return found
         if self.database is None:
@@ -361,6 +362,29 @@ class RoundsCopy(ABC, Generic[S, T]):
             return found
         self.forgotten = key, found.number
         return None
+
+    def _decode_key(self, rows: list[Any]) -> NoChange[T] | None:
+        """Return the round of a row of `longterm_keys`, if there is one."""
+        assert self.database is not None
+        found = [NoChange(row.number, self.database.decoded(self._round, row)) for row in self.database.checked(rows)]
+        return found[0] if found else None
+
+    def note_key(self, key: str, number: int, found: OpenRound[T]) -> None:
+        """Let later calls of this transaction find a key."""
+        assert self.database is not None
+        self.database.note_row(self._place_of(key), NoChange(number, found))
+
+    def _place_of(self, key: str) -> tuple[str, ...]:
+        return "key", self.name, key
+
+    def prefetch(self, keys: Sequence[str]) -> None:
+        """Look up idempotency keys that calls will name, by one query."""
+        if not keys or self.database is None:
+            return
+        query, arguments = sql.for_keys(sql.READ_KEYS, self.name, keys)
+        found = {key: rest for key, *rest in self.database.read(query, *arguments)}
+        for key in keys:
+            self.database.note_row(self._place_of(key), self._decode_key([found[key]] if key in found else []))
 
     def find(self, given: Any, now: float) -> tuple[int, OpenRound[T]]:
         """Return the open round of a token, its text, or an object with a token. Raise a TokenError if there is none.
@@ -440,6 +464,14 @@ class RoundsCopy(ABC, Generic[S, T]):
         return tuple(Token(number, epoch=found.epoch) for number, found in self.open.items())
 
     # --- storage ---------------------------------------------------------------------------------------------
+
+    def mark(self) -> Mapping[str, Any]:
+        """Return what `reset` needs."""
+        return {name: value.copy() if isinstance(value, (dict, list)) else value for name, value in vars(self).items()}
+
+    def reset(self, mark: Mapping[str, Any]) -> None:
+        """Become what the copy was when `mark` was called. Idempotent."""
+        vars(self).update(mark)
 
     def encode(self) -> bytes:
         """Return the state as bytes."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,8 +12,10 @@ from longterm.storage import schema as sql
 from longterm.storage.clock import SYSTEM, Clock
 from longterm.storage.database import Database
 from longterm.storage.engine import ConflictError
+from longterm.storage.group_commit import ATTEMPTS, LOCKED_CALLS, without_replaced
 from longterm.storage.positions import Position, put_position
-from longterm.storage.replica import ATTEMPTS, LOCKED_CALLS, Replica
+from longterm.storage.replica import Replica
+from longterm.storage.schema import Statement
 
 
 class NoCopy:
@@ -56,7 +58,11 @@ class RowsReplica(Replica[NoCopy]):
     def __init__(self, kind: str, definition: dict[str, Any], *, clock: Clock = SYSTEM) -> None:
         super().__init__(NoCopy(kind), definition, clock=clock)
         self._last_version: int | None = None
-        """The version that the last call wrote without a lock; None if it may be another one."""
+        """The version that the last call wrote; None if it may be another one."""
+        self.prefetch: Callable[[Database, Sequence[str]], None] | None = None
+        """Read the rows that calls with these keys will ask for."""
+        self._version: int | None = None
+        """The version before the present call; None if it has a lock."""
 
     def run(self, work: Callable[..., Any], *arguments: Any, position: Position | None = None) -> Any:
         """Return what a function of a database does in one transaction, in which no other process has the object.
@@ -67,6 +73,9 @@ class RowsReplica(Replica[NoCopy]):
         assert database is not None
         if position is not None:
             work = partial(self._work_once, position, work)
+        if self._is_in_group:
+            with self._joining(), database.undoing():
+                return work(database, *arguments)
         with guard.wait():
             guard.owner = threading.get_ident()
             try:
@@ -93,6 +102,8 @@ class RowsReplica(Replica[NoCopy]):
         database.write_locked([put_position(self.name, position), touch])
         return found
 
+    # --- queries first, and one statement that writes ----------------------------------------------------------
+
     def _run_unlocked(self, database: Database, work: Callable[..., Any], *arguments: Any) -> Any:
         """Do the same with queries first and one statement that writes, which saves half of the round trips.
 
@@ -103,32 +114,50 @@ class RowsReplica(Replica[NoCopy]):
         ConflictError
             If another process has written, or a query follows what it writes. Nothing has changed.
         """
-        version = self._last_version
-        if version is None:
-            rows = database.read(sql.READ_TOUCHED, self.name)
-            if not rows:
-                raise ConflictError
-            version = rows[0][0]
-        self._last_version = None
+        self._begin_together(database, is_locked=False)
         try:
             with database.collecting() as collected:
                 found = work(database, *arguments)
         except LongtermError:  # it may be due to rows of two moments
-            self._require_version(database, version)
+            self._write_together(database, (), is_locked=False)
             raise
-        if collected:
-            touched = sql.TOUCH_OBJECT, self.name
-            others = [one for one in collected if (one[0], one[1][-1]) != touched]
-            guarded = sql.TOUCH_IF_CURRENT, (database.seconds(), self.name, version)
-            if not database.write([guarded, *others]):
-                raise ConflictError
-            self._last_version = version + 1
-        else:
-            self._require_version(database, version)
+        self._write_together(database, collected.statements, is_locked=False)
         return found
 
-    def _require_version(self, database: Database, version: int) -> None:
-        """Raise a ConflictError if the object has another version."""
-        if database.read(sql.READ_TOUCHED, self.name) != [(version,)]:
+    def _begin_together(self, database: Database, *, is_locked: bool) -> None:
+        if self._last_version is None and not is_locked:
+            rows = database.read(sql.READ_TOUCHED, self.name)
+            if not rows:
+                raise ConflictError
+            self._last_version = rows[0][0]
+        self._version, self._last_version = self._last_version, None
+
+    def _prepare_together(self, database: Database, keys: Sequence[str]) -> None:
+        if self.prefetch is not None and keys:
+            self.prefetch(database, keys)
+
+    def _write_together(self, database: Database, statements: Sequence[Statement], *, is_locked: bool) -> None:
+        version, touched = self._version, (sql.TOUCH_OBJECT, self.name)
+        others = [one for one in without_replaced(statements) if (one[0], one[1][-1]) != touched]
+        if is_locked:
+            if statements:
+                database.write_if_current([(sql.TOUCH_OBJECT, (database.seconds(), self.name)), *others])
+            return
+        assert version is not None
+        if not statements:
+            if database.read(sql.READ_TOUCHED, self.name) != [(version,)]:
+                raise ConflictError
+        elif database.write([(sql.TOUCH_IF_CURRENT, (database.seconds(), self.name, version)), *others]):
+            version += 1
+        else:
             raise ConflictError
         self._last_version = version
+
+    def _accept_together(self) -> None:
+        """Do nothing: there is no copy."""
+
+    def _undo_together(self) -> None:
+        self._last_version = None
+
+    def _end_together(self) -> None:
+        """Do nothing: there is no copy."""

@@ -10,7 +10,8 @@ replica reads again. Every round carries the version that changed it last after 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Any
 
 Statement = tuple[str, Sequence[Any]]
@@ -80,6 +81,7 @@ READ_NEW = f"SELECT {_ROW} FROM longterm_rounds WHERE object = ? AND number > ?"
 DELETE_ROUNDS = "DELETE FROM longterm_rounds WHERE object = ? AND number <= ? AND status <> 0 AND changed <= ?"
 INSERT_KEY = f"INSERT INTO longterm_keys (object, key, {_ROW}) SELECT ?, ?, ?, ?, ?, ?, ? WHERE TRUE"
 READ_KEY = f"SELECT {_ROW} FROM longterm_keys WHERE object = ? AND key = ?"
+READ_KEYS = f"SELECT key, {_ROW} FROM longterm_keys WHERE object = ? AND key = ?"
 DELETE_KEY = "DELETE FROM longterm_keys WHERE object = ? AND key = ? AND number = ?"
 DELETE_KEYS = (
     "DELETE FROM longterm_keys WHERE object = ? AND opened < ? AND NOT EXISTS (SELECT 1 FROM longterm_rounds r "
@@ -114,7 +116,7 @@ READ_EXPIRED = (
     f"SELECT {_HOLD} FROM longterm_holds WHERE ledger = ? AND status = 0 AND lease = 0 AND expires <= ? "
     "ORDER BY expires, key LIMIT 1000"
 )
-READ_HOLD_AND_EXPIRED = f"{READ_HOLD} UNION ALL SELECT * FROM ({READ_EXPIRED}) AS expired"
+AND_EXPIRED = f" UNION ALL SELECT * FROM ({READ_EXPIRED}) AS expired"
 READ_OPEN_HOLDS = f"SELECT {_HOLD} FROM longterm_holds WHERE ledger = ? AND status = 0 ORDER BY opened, key"
 READ_CLOSED_HOLDS = (
     f"SELECT {_HOLD} FROM longterm_holds WHERE ledger = ? AND status <> 0 AND closed >= ? ORDER BY closed DESC LIMIT ?"
@@ -178,14 +180,51 @@ _NAMED = {
 }
 """The column of each table that has the name of an object."""
 RENAME_OBJECT = [f"UPDATE {table} SET {column} = ? WHERE {column} = ?" for table, column in _NAMED.items()]
+_PLACE = "CAST(? AS INTEGER)"
 _OF_OBJECT = (
-    "substr(key, 1, ?) = ? AND ltrim(substr(key, ?, 12), '0123456789abcdef') = '' AND substr(key, ?, 1) = '-' "
-    "AND length(key) > ? AND ltrim(substr(key, ?), '0123456789') = ''"
+    f"substr(key, 1, {_PLACE}) = ? AND ltrim(substr(key, {_PLACE}, 12), '0123456789abcdef') = '' "
+    f"AND substr(key, {_PLACE}, 1) = '-' AND length(key) > ? AND ltrim(substr(key, {_PLACE}), '0123456789') = ''"
 )
 """A key that an object has given to a hold: its name, a space and the text of a token."""
 RENAME_HOLDS = [
-    f"UPDATE {table} SET key = ? || substr(key, ?) WHERE {_OF_OBJECT}"
+    f"UPDATE {table} SET key = ? || substr(key, {_PLACE}) WHERE {_OF_OBJECT}"
     for table in ("longterm_holds", "longterm_entries")
 ]
 REDEFINE_OBJECT = "UPDATE longterm_objects SET specification = ?, version = version + 1, changed = ? WHERE name = ?"
 LOCK_OBJECT = "SELECT version FROM longterm_objects WHERE name = ? FOR UPDATE"
+
+
+def for_keys(query: str, name: str, keys: Sequence[str]) -> tuple[str, list[str]]:
+    """Return the query for an object and a key as one for several keys, with its arguments.
+
+    It consists of single look-ups. PostgreSQL would plan ``key IN (…)`` once, when the table is small, as a scan of the
+    whole table. The number of keys is rounded up, so that few different texts are prepared.
+    """
+    size = 1 << (len(keys) - 1).bit_length()
+    places = [*keys, *[keys[-1]] * (size - len(keys))]
+    return " UNION ALL ".join([query] * size), [argument for key in places for argument in (name, key)]
+
+
+_first, _last, _ends = itemgetter(0, 1), itemgetter(-2, -1), itemgetter(-1, 0)
+_ROW_WRITTEN: dict[str, tuple[str, Callable[[Sequence[Any]], tuple[Any, ...]]]] = {
+    INSERT_ROUND: ("longterm_rounds", _first),
+    UPDATE_ROUND: ("longterm_rounds", _last),
+    INSERT_KEY: ("longterm_keys", _first),
+    INSERT_PART: ("longterm_parts", _first),
+    PUT_POSITION: ("longterm_positions", _first),
+    UPDATE_ACCOUNT: ("longterm_accounts", _last),
+    PUT_HOLD: ("longterm_holds", _ends),
+    UPDATE_HOLD: ("longterm_holds", _last),
+    PUT_GROUP: ("longterm_groups", _ends),
+}
+REPLACED = (UPDATE_ROUND, PUT_POSITION, UPDATE_ACCOUNT, UPDATE_HOLD, PUT_GROUP)
+"""Statements whose effect on a row is that of the last one, if the same statement is executed on it several times."""
+
+
+def row_written(statement: Statement) -> tuple[str, tuple[Any, ...] | None]:
+    """Return the table that a statement changes, and the key of its row; None if it may change several rows."""
+    text, arguments = statement
+    if text in _ROW_WRITTEN:
+        table, key_of = _ROW_WRITTEN[text]
+        return table, key_of(arguments)
+    return f"longterm_{text.partition('longterm_')[2].split()[0]}", None

@@ -164,7 +164,7 @@ def test_a_lease_that_cannot_report_is_closed_later(account, clock, monkeypatch)
     lease.hold(9)
     write = Database.write_locked
 
-    def fail(self, statements):
+    def fail(self, statements, rows=None):
         raise DatabaseError(self.path, "unavailable", "the server is away", "Wait")
 
     monkeypatch.setattr(Database, "write_locked", fail)

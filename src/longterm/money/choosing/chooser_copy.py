@@ -324,6 +324,10 @@ class ChooserCopy(RoundsCopy[ChooserState, OpenChoice]):
 
     # --- storage ----------------------------------------------------------------------------------------------
 
+    def reset(self, mark: Mapping[str, Any]) -> None:
+        """Become what the copy was when `mark` was called. The random generator has drawn since."""
+        super().reset({**mark, "_drawn": None})
+
     def encode(self) -> bytes:
         """Return the small part of the state as bytes. The beliefs of a new chooser are those of its rule."""
         pack({}, state_arrays(Beliefs(self.state.rule.primal)))  # raises if they cannot be stored

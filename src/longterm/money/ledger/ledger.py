@@ -122,6 +122,7 @@ settled, or for its period to end, or raise its limit.
         self._definition = {"unit": unit, "holds": holds, "remember": remember, "keep": keep}
         self._rows = LedgerRows("", self.holds, remember=remember, keep=keep)
         self._replica = RowsReplica(KIND, self._definition, clock=clock)
+        self._replica.prefetch = self._rows.prefetch
         definition = self._replica.definition
         definition.changeable, definition.adopt, definition.follows = TIMES, self._adopt, True
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from longterm.errors import DatabaseError, InputError
@@ -108,8 +109,13 @@ class LedgerRows:
         chain = [one.at(now).holding(amount, largest) for one in self.chain(database, account)]
         self._write(database, chain)
         expires = None if life is None else now + life
-        given = key, account, amount, largest, largest, amount, group, 0, int(is_lease), now, expires, who, self.ledger
-        database.write_locked([(sql.PUT_HOLD, given)])
+        new = Hold(
+            key, account, amount, largest, largest, amount, group, 0, OPEN, int(is_lease), now, expires, None, who
+        )
+        if known is not None:  # it has expired, and is admitted again
+            new = new._replace(group=known.group, spent=known.spent, is_lease=known.is_lease)
+        given = *new[:8], *new[9:12], who, self.ledger
+        database.write_locked([(sql.PUT_HOLD, given)], {self._place("hold", key): new})
         self._calls += 1
         if self._calls % PRUNE_EVERY == 0:
             old = self.ledger, now - self._keep
@@ -138,7 +144,8 @@ class LedgerRows:
         if self.holds is not None and hold.group is not None:
             state = read_group(database, self.ledger, hold.group)
             after = self.holds.after(state, float(actual), float(hold.answer))
-            database.write_locked([put_group(self.ledger, hold.group, after)])
+            written = [put_group(self.ledger, hold.group, after)]
+            database.write_locked(written, {_place_of_group(self.ledger, hold.group): after})
         self._close(database, hold, actual, SETTLED, who)
 
     def settle_for_object(self, database: Database, account: str, key: str, actual: int, note: str) -> None:
@@ -195,8 +202,8 @@ class LedgerRows:
             for one in self.chain(database, hold.account)
         ]
         self._write(database, changed)
-        given = rest, largest, hold.spent + more, status, closed, hold.who, self.ledger, key
-        database.write_locked([(sql.UPDATE_HOLD, given)])
+        after = hold._replace(amount=rest, largest=largest, spent=hold.spent + more, status=status, closed=closed)
+        self._write_hold(database, after)
 
     def expire(self, database: Database, now: int) -> None:
         """Give back the holds whose time is over. A lease counts until its holder reports or a person releases it."""
@@ -211,8 +218,9 @@ class LedgerRows:
         """Write the end of a hold: it holds nothing, and has spent `actual` in all."""
         now, more, chain = database.now(), actual - hold.spent, self.chain(database, hold.account)
         self._write(database, [one.at(now).changed(more, -hold.amount, -hold.largest) for one in chain])
-        given = 0, 0, actual, status, now if closed is None else closed, who or hold.who, self.ledger, hold.key
-        database.write_locked([(sql.UPDATE_HOLD, given)])
+        when = now if closed is None else closed
+        after = hold._replace(amount=0, largest=0, spent=actual, status=status, closed=when, who=who or hold.who)
+        self._write_hold(database, after)
 
     # --- what a person changes --------------------------------------------------------------------------------
 
@@ -360,8 +368,10 @@ class LedgerRows:
 
     def account(self, database: Database, name: str) -> Account | None:
         """Return an account as it is stored, if there is one with this name."""
-        rows = database.read(sql.READ_ACCOUNT, self.ledger, name)
-        return self._checked(database, Account(*rows[0])) if rows else None
+        found: Account | None = database.row(
+            self._place("account", name), partial(self._one, database, Account), sql.READ_ACCOUNT, self.ledger, name
+        )
+        return found
 
     def chain(self, database: Database, account: str, argument: str = "account") -> list[Account]:
         """Return an account and all that it belongs to."""
@@ -379,17 +389,36 @@ class LedgerRows:
 
     def _find_after_expiry(self, database: Database, key: str, now: int) -> Hold | None:
         """Give back the holds whose time is over, and return a hold. It takes one query if there are none."""
-        rows = database.read(sql.READ_HOLD_AND_EXPIRED, self.ledger, key, self.ledger, now)
-        found = [self._checked(database, Hold(*row)) for row in rows]
-        if not any(hold.has_expired(now) for hold in found):
-            return found[0] if found else None
+        if database.knows_row(self._place("no hold has expired")):
+            return self.find(database, key)
+        found = self._read_after_expiry(database, [key], now)
+        if found is not None:
+            return found.get(key)
         self.expire(database, now)
         return self.find(database, key)
 
+    def prefetch(self, database: Database, keys: Sequence[str]) -> None:
+        """Read the holds with these keys, for several calls whose statements are collected together."""
+        self._read_after_expiry(database, keys, database.now())
+
+    def _read_after_expiry(self, database: Database, keys: Sequence[str], now: int) -> dict[str, Hold] | None:
+        """Return the holds with these keys, if the time of no hold is over."""
+        query, arguments = sql.for_keys(sql.READ_HOLD, self.ledger, keys)
+        rows = database.read(query + sql.AND_EXPIRED, *arguments, self.ledger, now)
+        found = {row[0]: self._checked(database, Hold(*row)) for row in rows}
+        if any(hold.has_expired(now) for hold in found.values()):
+            return None
+        for key in keys:
+            database.note_row(self._place("hold", key), found.get(key))
+        database.note_row(self._place("no hold has expired"), True)
+        return found
+
     def find(self, database: Database, key: str) -> Hold | None:
         """Return a hold, if there is one with this key."""
-        rows = database.read(sql.READ_HOLD, self.ledger, key)
-        return self._checked(database, Hold(*rows[0])) if rows else None
+        found: Hold | None = database.row(
+            self._place("hold", key), partial(self._one, database, Hold), sql.READ_HOLD, self.ledger, key
+        )
+        return found
 
     def _current(self, database: Database, key: str) -> Hold:
         """Return a hold as it is at this moment."""
@@ -403,6 +432,7 @@ class LedgerRows:
 
     def _write(self, database: Database, accounts: Iterable[Account]) -> None:
         statements: list[sql.Statement] = []
+        rows: dict[tuple[str, ...], Account] = {}
         for a in accounts:
             if a.spent >= LARGEST:
                 what = f"account {a.name!r} would have spent {a.spent}, which is out of range"
@@ -411,8 +441,21 @@ class LedgerRows:
                 raise _corrupted(database, f"account {a.name!r} would hold {a.held} and have spent {a.spent}")
             given = a.spent, a.held, a.exposed, a.since, a.updated, a.part, a.total, a.others, self.ledger, a.name
             statements.append((sql.UPDATE_ACCOUNT, given))
+            rows[self._place("account", a.name)] = a
         statements.append(self.touch(database))
-        database.write_locked(statements)
+        database.write_locked(statements, rows)
+
+    def _write_hold(self, database: Database, hold: Hold) -> None:
+        given = hold.amount, hold.largest, hold.spent, hold.status, hold.closed, hold.who, self.ledger, hold.key
+        database.write_locked([(sql.UPDATE_HOLD, given)], {self._place("hold", hold.key): hold})
+
+    def _place(self, *row: str) -> tuple[str, ...]:
+        """Return the key of a row of this ledger for `Database.row`."""
+        return self.ledger, *row
+
+    def _one(self, database: Database, kind: Callable[..., Any], rows: list[Any]) -> Any:
+        """Return the row that was found, or None."""
+        return self._checked(database, kind(*rows[0])) if rows else None
 
     def touch(self, database: Database) -> sql.Statement:
         """Return the statement that raises the version of the ledger."""
@@ -428,8 +471,15 @@ class LedgerRows:
 
 def read_group(database: Database, object_name: str, group: str) -> HoldState:
     """Return the stored state of a group's hold, or that of a new one."""
-    rows = database.read(sql.READ_GROUP, object_name, group)
-    return _group(database, rows[0]) if rows else HoldState()
+
+    def decode(rows: list[Any]) -> HoldState:
+        return _group(database, rows[0]) if rows else HoldState()
+
+    return database.row(_place_of_group(object_name, group), decode, sql.READ_GROUP, object_name, group)
+
+
+def _place_of_group(object_name: str, group: str) -> tuple[str, ...]:
+    return object_name, "group", group
 
 
 def read_groups(database: Database, object_name: str) -> dict[str, HoldState]:
