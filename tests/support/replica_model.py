@@ -549,10 +549,7 @@ class Run:
                 done.append((crossing, self.outcome(between, crossing, 0)))
 
         with crossed(replica, cross_once, is_late=len(self.opened) % 2 == 0):
-            if len(calls) == 1:
-                first = [(calls[0], self.outcome(made, calls[0], 0))]
-            else:
-                first = self.outcomes(made, calls)
+            first = [(calls[0], self.outcome(made, calls[0], 0))] if len(calls) == 1 else self.outcomes(made, calls)
         if done:
             self.together([*done, *first])
         else:

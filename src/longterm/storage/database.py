@@ -104,6 +104,10 @@ class Database:
 
     # --- reading ---------------------------------------------------------------------------------------------
 
+    def require_unmoved(self) -> None:
+        """Raise a DatabaseError if the database was moved or replaced while it was in use."""
+        self.engine.require_unmoved()
+
     def read(self, sql: str, *arguments: Any) -> list[Any]:
         """Return the rows of a query.
 

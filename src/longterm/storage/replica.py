@@ -195,8 +195,10 @@ class Replica(GroupCommit, Generic[C]):
             guard.owner = threading.get_ident()
             try:
                 self._repair()
-                if self.database is not None and not self._is_current(self.database):
-                    self._read(self.database)
+                if self.database is not None:
+                    self.database.require_unmoved()
+                    if not self._is_current(self.database):
+                        self._read(self.database)
                 if self._is_due():
                     self._make(self._expiry)
                 return read(*arguments)
