@@ -2,7 +2,8 @@
 
     python tests/support/one_budget.py [PROCESSES] [KILLS] [REQUESTS] [sqlite|postgres] [RESTARTS]
 
-Each process holds and settles in one ledger, half of the requests directly and half through a chooser on the account.
+Each process holds and settles in one ledger, half of the requests directly, some of these in groups that share a
+transaction, and half through a chooser on the account.
 It says what was acknowledged. Processes are killed and replaced until there were so many kills and requests. Then
 everything acknowledged must be in the ledger, its sums must be those of its holds, and the spend of every account at
 most its limit and reserve, after all open requests were settled at their full cost. Holds of a third account expire
@@ -24,6 +25,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 from longterm import Ledger
@@ -88,7 +90,9 @@ def work(url: str, durability: Any, say: Callable[[str], None], dice: random.Ran
         key = secrets.token_hex(8)
         cost, kind = cost_of(key), dice.random()
         try:
-            if kind < 0.5:
+            if kind < 0.1:
+                several(ledger, [secrets.token_hex(8) for _ in range(5)], say)
+            elif kind < 0.5:
                 patiently(lambda key=key: ledger.hold("held", LARGEST, key, group="m"))
                 say(f"held {key}")
                 patiently(lambda key=key, cost=cost: ledger.settle(key, cost))
@@ -121,6 +125,27 @@ def work(url: str, durability: Any, say: Callable[[str], None], dice: random.Ran
                     Database.now = now  # type: ignore[method-assign]
         except OutOfBudgetError:
             say("refused")
+
+
+def several(ledger: Ledger, keys: list[str], say: Callable[[str], None]) -> None:
+    """Make requests in one transaction."""
+    holds = [partial(ledger.hold, "held", LARGEST, key, group="m") for key in keys]
+    answers = patiently(lambda: made(ledger.commit_together(holds, keys)))
+    held = [key for key, answer in zip(keys, answers, strict=True) if not isinstance(answer, OutOfBudgetError)]
+    for key in keys:
+        say(f"held {key}" if key in held else "refused")
+    settles = [partial(ledger.settle, key, cost_of(key)) for key in held]
+    patiently(lambda: made(ledger.commit_together(settles, held)))
+    for key in held:
+        say(f"settled {key}")
+
+
+def made(answers: list[Any]) -> list[Any]:
+    """Return the answers of calls, or raise the error of one that has to be made again."""
+    for answer in answers:
+        if isinstance(answer, Exception) and not isinstance(answer, OutOfBudgetError):
+            raise answer
+    return answers
 
 
 def run(

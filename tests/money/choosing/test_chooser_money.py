@@ -81,7 +81,7 @@ def test_a_call_that_fails_changes_neither_chooser_nor_account(ledger, tmp_path,
         choice = chooser.act([1.0], costs=[0.1, 0.1])
         write = Database.write_locked
 
-        def fail(self, statements):
+        def fail(self, statements, rows=None):
             if any("longterm_rounds" in sql or "state = ?" in sql for sql, _ in statements):
                 raise DatabaseError(self.path, "full", "no space", "Free some")
             write(self, statements)
