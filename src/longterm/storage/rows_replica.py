@@ -84,7 +84,8 @@ class RowsReplica(Replica[NoCopy]):
                     try:
                         return self._run_unlocked(database, work, *arguments)
                     except ConflictError:
-                        self._last_version, self._locked_calls = None, LOCKED_CALLS
+                        self._locked_calls = LOCKED_CALLS
+                self._last_version = None
                 for _ in range(ATTEMPTS):
                     try:
                         with database.locked(self.name):
