@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from longterm.errors import LongtermError
+from longterm.storage.group_commit import MOST_TOGETHER
 
 T = TypeVar("T")
 CALL_SECONDS = 20.0
@@ -106,22 +107,26 @@ class Lane:
             self._unanswered -= 1
 
     def _start(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Give the next calls to the thread: one, or all that may share a transaction until one that may not."""
+        """Give the next calls to the thread: one, or several that may share a transaction."""
         calls: list[_Waiting] = []
         while self._waiting and (not calls or (calls[0].is_joined and self._waiting[0].is_joined)):
             call = self._waiting.popleft()
             if not call.answer.done():
                 calls.append(call)
+            if len(calls) == MOST_TOGETHER:
+                break
         self._is_busy = bool(calls)
         if calls:
             self._thread.submit(self._make, calls, loop)
 
     def _make(self, calls: list[_Waiting], loop: asyncio.AbstractEventLoop) -> None:
         """Make calls, in the thread."""
-        keys = [one.key for one in calls]
-        together = _one_by_one if self._together is None or len(calls) == 1 else self._together
+        answers: Sequence[Any]
         try:
-            answers = together([one.call for one in calls], keys)
+            if self._together is not None and calls[0].is_joined:
+                answers = self._together([one.call for one in calls], [one.key for one in calls])
+            else:
+                answers = [calls[0].call()]
         except BaseException as error:  # the lane goes on, whatever it is
             answers = [error] * len(calls)
         with suppress(RuntimeError):  # the loop has ended
@@ -140,13 +145,3 @@ class Lane:
     def close(self) -> None:
         """Wait for the call that runs, and end the thread."""
         self._thread.shutdown(cancel_futures=True)
-
-
-def _one_by_one(calls: Sequence[Callable[[], Any]], keys: Sequence[str | None]) -> list[Any]:
-    answers: list[Any] = []
-    for call in calls:
-        try:
-            answers.append(call())
-        except Exception as error:
-            answers.append(error)
-    return answers
