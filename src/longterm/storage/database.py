@@ -118,10 +118,10 @@ class Database:
         """
         if self._collected is not None and self._collected.statements:
             raise ConflictError
-        return self._query(sql, *arguments)
+        return self._query(sql, arguments)
 
-    def row(self, key: tuple[str, ...], decode: Callable[[list[Any]], T], sql: str, *arguments: Any) -> T:
-        """Return what a function makes of a query for one row, as collected statements leave the row.
+    def row(self, key: tuple[str, ...], decode: Callable[[Database, Any], T], sql: str, *arguments: Any) -> T | None:
+        """Return what a function makes of the row of a query, as collected statements leave it; None without a row.
 
         The key names the row, and `write_locked` is given what it becomes. The query is made once for all calls whose
         statements are collected together.
@@ -132,13 +132,14 @@ class Database:
             If a statement was collected whose rows are not known.
         """
         collected = self._collected
-        if collected is None:
-            return decode(self._query(sql, *arguments))
-        if key not in collected.rows:
-            if collected.hides_rows:
-                raise ConflictError
-            collected.rows[key] = decode(self._query(sql, *arguments))
-        found: T = collected.rows[key]
+        if collected is not None and key in collected.rows:
+            known: T | None = collected.rows[key]
+            return known
+        if collected is not None and collected.hides_rows:
+            raise ConflictError
+        rows = self._query(sql, arguments)
+        found = decode(self, rows[0]) if rows else None
+        self.note_row(key, found)
         return found
 
     def knows_row(self, key: tuple[str, ...]) -> bool:
@@ -150,7 +151,7 @@ class Database:
         if self._collected is not None:
             self._collected.rows[key] = value
 
-    def _query(self, sql: str, *arguments: Any) -> list[Any]:
+    def _query(self, sql: str, arguments: Sequence[Any]) -> list[Any]:
         engine = self.engine
         try:
             rows: list[Any] = engine.execute(sql, arguments).fetchall()
@@ -193,7 +194,8 @@ class Database:
 
     def now(self) -> int:
         """Return the same time in microseconds."""
-        return int(self.seconds() * 1e6)
+        collected = self._collected
+        return int((self._time.seconds() if collected is None else collected.time) * 1e6)
 
     # --- writing ---------------------------------------------------------------------------------------------
 

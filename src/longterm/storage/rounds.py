@@ -363,11 +363,10 @@ class RoundsCopy(ABC, Generic[S, T]):
         self.forgotten = key, found.number
         return None
 
-    def _decode_key(self, rows: list[Any]) -> NoChange[T] | None:
-        """Return the round of a row of `longterm_keys`, if there is one."""
-        assert self.database is not None
-        found = [NoChange(row.number, self.database.decoded(self._round, row)) for row in self.database.checked(rows)]
-        return found[0] if found else None
+    def _decode_key(self, database: Database, row: Any) -> NoChange[T]:
+        """Return the round of a row of `longterm_keys`."""
+        (checked,) = database.checked([row])
+        return NoChange(checked.number, database.decoded(self._round, checked))
 
     def note_key(self, key: str, number: int, found: OpenRound[T]) -> None:
         """Let later calls of this transaction find a key."""
@@ -381,10 +380,11 @@ class RoundsCopy(ABC, Generic[S, T]):
         """Look up idempotency keys that calls will name, by one query."""
         if not keys or self.database is None:
             return
-        query, arguments = sql.for_keys(sql.READ_KEYS, self.name, keys)
-        found = {key: rest for key, *rest in self.database.read(query, *arguments)}
+        database, arguments = self.database, [argument for key in sql.padded(keys) for argument in (self.name, key)]
+        rows = database.read(sql.for_keys(sql.READ_KEYS, len(arguments) // 2), *arguments)
+        found = {key: self._decode_key(database, row) for key, *row in rows}
         for key in keys:
-            self.database.note_row(self._place_of(key), self._decode_key([found[key]] if key in found else []))
+            database.note_row(self._place_of(key), found.get(key))
 
     def find(self, given: Any, now: float) -> tuple[int, OpenRound[T]]:
         """Return the open round of a token, its text, or an object with a token. Raise a TokenError if there is none.

@@ -11,6 +11,7 @@ replica reads again. Every round carries the version that changed it last after 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from operator import itemgetter
 from typing import Any
 
@@ -117,6 +118,7 @@ READ_EXPIRED = (
     "ORDER BY expires, key LIMIT 1000"
 )
 AND_EXPIRED = f" UNION ALL SELECT * FROM ({READ_EXPIRED}) AS expired"
+READ_HOLD_AND_EXPIRED = f"{READ_HOLD}{AND_EXPIRED}"
 READ_OPEN_HOLDS = f"SELECT {_HOLD} FROM longterm_holds WHERE ledger = ? AND status = 0 ORDER BY opened, key"
 READ_CLOSED_HOLDS = (
     f"SELECT {_HOLD} FROM longterm_holds WHERE ledger = ? AND status <> 0 AND closed >= ? ORDER BY closed DESC LIMIT ?"
@@ -194,15 +196,19 @@ REDEFINE_OBJECT = "UPDATE longterm_objects SET specification = ?, version = vers
 LOCK_OBJECT = "SELECT version FROM longterm_objects WHERE name = ? FOR UPDATE"
 
 
-def for_keys(query: str, name: str, keys: Sequence[str]) -> tuple[str, list[str]]:
-    """Return the query for an object and a key as one for several keys, with its arguments.
+@cache
+def for_keys(query: str, number: int, tail: str = "") -> str:
+    """Return the query for an object and a key as one for several keys.
 
     It consists of single look-ups. PostgreSQL would plan ``key IN (…)`` once, when the table is small, as a scan of the
-    whole table. The number of keys is rounded up, so that few different texts are prepared.
+    whole table.
     """
-    size = 1 << (len(keys) - 1).bit_length()
-    places = [*keys, *[keys[-1]] * (size - len(keys))]
-    return " UNION ALL ".join([query] * size), [argument for key in places for argument in (name, key)]
+    return " UNION ALL ".join([query] * number) + tail
+
+
+def padded(keys: Sequence[str]) -> Sequence[str]:
+    """Return keys with the last one repeated, so that there are 1, 2, 4, … and few different texts are prepared."""
+    return [*keys, *[keys[-1]] * ((1 << (len(keys) - 1).bit_length()) - len(keys))]
 
 
 _first, _last, _ends = itemgetter(0, 1), itemgetter(-2, -1), itemgetter(-1, 0)

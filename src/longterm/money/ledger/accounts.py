@@ -117,7 +117,7 @@ class Account(NamedTuple):
         amounts = self.maximum, self.reserve or 0, self.rate, self.spent, self.held
         numbers = *amounts, self.exposed, self.updated, self.part, self.total
         texts = self.name, self.zone, self.since, self.others, self.parent or ""
-        known = all(isinstance(text, str) for text in texts) and self.period in (None, *PERIODS)
+        known = set(map(type, texts)) == {str} and self.period in (None, *PERIODS)
         if not (known and _are_amounts((*numbers, *self.sums().values()))):
             raise ValueError(f"account {self.name!r:.60} is inconsistent")
 

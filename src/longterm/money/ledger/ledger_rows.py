@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from longterm.errors import DatabaseError, InputError
@@ -115,7 +114,7 @@ class LedgerRows:
         if known is not None:  # it has expired, and is admitted again
             new = new._replace(group=known.group, spent=known.spent, is_lease=known.is_lease)
         given = *new[:8], *new[9:12], who, self.ledger
-        database.write_locked([(sql.PUT_HOLD, given)], {self._place("hold", key): new})
+        database.write_locked([(sql.PUT_HOLD, given)], {(self.ledger, "hold", key): new})
         self._calls += 1
         if self._calls % PRUNE_EVERY == 0:
             old = self.ledger, now - self._keep
@@ -209,7 +208,7 @@ class LedgerRows:
         """Give back the holds whose time is over. A lease counts until its holder reports or a person releases it."""
         while rows := database.read(sql.READ_EXPIRED, self.ledger, now):
             for row in rows:
-                hold = self._checked(database, Hold(*row))
+                hold = self._hold(database, row)
                 self._close(database, hold, hold.spent, EXPIRED, hold.who, hold.expires)
 
     def _close(
@@ -327,7 +326,7 @@ class LedgerRows:
         """Return the open holds and leases, oldest first."""
         now = database.now()
         self.expire(database, now)
-        rows = [self._checked(database, Hold(*row)) for row in database.read(sql.READ_OPEN_HOLDS, self.ledger)]
+        rows = [self._hold(database, row) for row in database.read(sql.READ_OPEN_HOLDS, self.ledger)]
         return [
             OpenHold(
                 one.key,
@@ -350,7 +349,7 @@ class LedgerRows:
         found = [one._replace(key=_key(one.key)) for one in entries]
         entered = {one.key for one in entries if one.what == STATUS[RELEASED]}
         for row in database.read(sql.READ_CLOSED_HOLDS, self.ledger, int(since * SECOND), most) if holds else ():
-            one = self._checked(database, Hold(*row))
+            one = self._hold(database, row)
             if one.key in entered:
                 continue
             closed = STATUS[one.status], one.account, _key(one.key), one.answer, one.spent, one.who, ""
@@ -364,14 +363,11 @@ class LedgerRows:
         now = database.now()
         self.expire(database, now)
         rows = database.read(sql.READ_ACCOUNTS, self.ledger)
-        return [self._checked(database, Account(*row)).at(now) for row in rows]
+        return [self._account(database, row).at(now) for row in rows]
 
     def account(self, database: Database, name: str) -> Account | None:
         """Return an account as it is stored, if there is one with this name."""
-        found: Account | None = database.row(
-            self._place("account", name), partial(self._one, database, Account), sql.READ_ACCOUNT, self.ledger, name
-        )
-        return found
+        return database.row((self.ledger, "account", name), self._account, sql.READ_ACCOUNT, self.ledger, name)
 
     def chain(self, database: Database, account: str, argument: str = "account") -> list[Account]:
         """Return an account and all that it belongs to."""
@@ -389,36 +385,33 @@ class LedgerRows:
 
     def _find_after_expiry(self, database: Database, key: str, now: int) -> Hold | None:
         """Give back the holds whose time is over, and return a hold. It takes one query if there are none."""
-        if database.knows_row(self._place("no hold has expired")):
+        if database.knows_row((self.ledger, "no hold has expired")):
             return self.find(database, key)
-        found = self._read_after_expiry(database, [key], now)
-        if found is not None:
-            return found.get(key)
+        rows = database.read(sql.READ_HOLD_AND_EXPIRED, self.ledger, key, self.ledger, now)
+        found = [self._hold(database, row) for row in rows]
+        if not any(hold.has_expired(now) for hold in found):
+            self._note(database, {key: found[0] if found else None})
+            return found[0] if found else None
         self.expire(database, now)
         return self.find(database, key)
 
     def prefetch(self, database: Database, keys: Sequence[str]) -> None:
         """Read the holds with these keys, for several calls whose statements are collected together."""
-        self._read_after_expiry(database, keys, database.now())
+        now, arguments = database.now(), [argument for key in sql.padded(keys) for argument in (self.ledger, key)]
+        query = sql.for_keys(sql.READ_HOLD, len(arguments) // 2, sql.AND_EXPIRED)
+        found = {row[0]: self._hold(database, row) for row in database.read(query, *arguments, self.ledger, now)}
+        if not any(hold.has_expired(now) for hold in found.values()):
+            self._note(database, {key: found.get(key) for key in keys})
 
-    def _read_after_expiry(self, database: Database, keys: Sequence[str], now: int) -> dict[str, Hold] | None:
-        """Return the holds with these keys, if the time of no hold is over."""
-        query, arguments = sql.for_keys(sql.READ_HOLD, self.ledger, keys)
-        rows = database.read(query + sql.AND_EXPIRED, *arguments, self.ledger, now)
-        found = {row[0]: self._checked(database, Hold(*row)) for row in rows}
-        if any(hold.has_expired(now) for hold in found.values()):
-            return None
-        for key in keys:
-            database.note_row(self._place("hold", key), found.get(key))
-        database.note_row(self._place("no hold has expired"), True)
-        return found
+    def _note(self, database: Database, holds: dict[str, Hold | None]) -> None:
+        """Let the calls whose statements are collected together know holds, and that the time of no hold is over."""
+        for key, hold in holds.items():
+            database.note_row((self.ledger, "hold", key), hold)
+        database.note_row((self.ledger, "no hold has expired"), True)
 
     def find(self, database: Database, key: str) -> Hold | None:
         """Return a hold, if there is one with this key."""
-        found: Hold | None = database.row(
-            self._place("hold", key), partial(self._one, database, Hold), sql.READ_HOLD, self.ledger, key
-        )
-        return found
+        return database.row((self.ledger, "hold", key), self._hold, sql.READ_HOLD, self.ledger, key)
 
     def _current(self, database: Database, key: str) -> Hold:
         """Return a hold as it is at this moment."""
@@ -437,25 +430,26 @@ class LedgerRows:
             if a.spent >= LARGEST:
                 what = f"account {a.name!r} would have spent {a.spent}, which is out of range"
                 raise InputError("actual", what, f"Choose a larger unit; amounts are below {LARGEST}")
-            if not all(0 <= number < LARGEST for number in (a.held, a.exposed, a.spent, a.total)):
+            amounts = a.held, a.exposed, a.spent, a.total
+            if min(amounts) < 0 or max(amounts) >= LARGEST:
                 raise _corrupted(database, f"account {a.name!r} would hold {a.held} and have spent {a.spent}")
             given = a.spent, a.held, a.exposed, a.since, a.updated, a.part, a.total, a.others, self.ledger, a.name
             statements.append((sql.UPDATE_ACCOUNT, given))
-            rows[self._place("account", a.name)] = a
+            rows[self.ledger, "account", a.name] = a
         statements.append(self.touch(database))
         database.write_locked(statements, rows)
 
     def _write_hold(self, database: Database, hold: Hold) -> None:
         given = hold.amount, hold.largest, hold.spent, hold.status, hold.closed, hold.who, self.ledger, hold.key
-        database.write_locked([(sql.UPDATE_HOLD, given)], {self._place("hold", hold.key): hold})
+        database.write_locked([(sql.UPDATE_HOLD, given)], {(self.ledger, "hold", hold.key): hold})
 
-    def _place(self, *row: str) -> tuple[str, ...]:
-        """Return the key of a row of this ledger for `Database.row`."""
-        return self.ledger, *row
+    def _account(self, database: Database, row: Any) -> Account:
+        account: Account = self._checked(database, Account(*row))
+        return account
 
-    def _one(self, database: Database, kind: Callable[..., Any], rows: list[Any]) -> Any:
-        """Return the row that was found, or None."""
-        return self._checked(database, kind(*rows[0])) if rows else None
+    def _hold(self, database: Database, row: Any) -> Hold:
+        hold: Hold = self._checked(database, Hold(*row))
+        return hold
 
     def touch(self, database: Database) -> sql.Statement:
         """Return the statement that raises the version of the ledger."""
@@ -471,11 +465,8 @@ class LedgerRows:
 
 def read_group(database: Database, object_name: str, group: str) -> HoldState:
     """Return the stored state of a group's hold, or that of a new one."""
-
-    def decode(rows: list[Any]) -> HoldState:
-        return _group(database, rows[0]) if rows else HoldState()
-
-    return database.row(_place_of_group(object_name, group), decode, sql.READ_GROUP, object_name, group)
+    place = _place_of_group(object_name, group)
+    return database.row(place, _group, sql.READ_GROUP, object_name, group) or HoldState()
 
 
 def _place_of_group(object_name: str, group: str) -> tuple[str, ...]:
