@@ -127,3 +127,31 @@ def test_the_time_of_a_call_that_another_crossed_is_not_kept(tmp_path):
         ("call", 3, (None, "route", None, 2, 0.2, "both")),
     ]
     replica_model.follow(KINDS["router: bank"], str(tmp_path / "s.db"), "r", plan)
+
+
+def test_rounds_that_are_too_old_end_before_a_change_of_limits(tmp_path):
+    """A replica changed the limit first, if only another one knew the round."""
+    plan = [
+        ("options", 60.0, 25, 1000),
+        ("view", 1),
+        ("call", 3, (None, "act", None, 0, True, 0.922540039673741, "reward, cost follows", "a")),
+        ("time", 1, 61.0, 0.0),
+        ("call", 1, (None, "change", None, 0.10495960329569476)),
+    ]
+    replica_model.follow(KINDS["chooser: thompson"], str(tmp_path / "s.db"), "c", plan)
+
+
+def test_a_group_in_a_replica_that_does_not_know_an_action(tmp_path):
+    """Looking up keys together failed at an answer with an action that another replica had added."""
+    plan = [
+        ("options", 60.0, None, 1000),
+        ("view", 2),
+        ("call", 1, (None, "add", None, 0, True, 0.5, "both", "")),
+        ("call", 1, (None, "act", "key 4", 2, False, 0.16427641118954273, "all", "")),
+        (
+            "group",
+            2,
+            ((None, "act", "key 3", 7, False, 0.7, "both", "a"), (None, "act", "key 4", 2, True, 0.02, "both", "a")),
+        ),
+    ]
+    replica_model.follow(KINDS["chooser: ucb"], str(tmp_path / "s.db"), "c", plan)

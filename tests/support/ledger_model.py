@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from fractions import Fraction
+from functools import partial
 from math import ceil
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
@@ -34,7 +35,7 @@ from longterm.money import (
     PrimalDual,
     SharedAccount,
 )
-from replica_model import DisagreementError, crossed
+from replica_model import DisagreementError, Order, crossed
 
 REMEMBER = 3600
 MAX_AGE = 50.0
@@ -417,14 +418,15 @@ class Search:
         done: list[Any] = []
 
         def cross() -> None:
-            if crossing is not None and not done:
+            if crossing is not None:
                 self.calls.append(f"crossed by {crossing[0]}")
-                done.append(attempt(crossing[1]))
+                done.append((crossing, attempt(crossing[1])))
 
-        with crossed(ledger._replica, cross, is_late=dice.random() < 0.5):
-            answers = ledger.commit_together([real for _, real, _ in gathered], keys)
-        expected = [crossing, *gathered] if crossing is not None and done else gathered
-        for (what, _, model), found in zip(expected, [*done, *answers], strict=True):
+        order = Order()
+        with crossed(ledger._replica, cross, order, is_late=dice.random() < 0.5):
+            calls = [partial(order.noted, place, real) for place, (_, real, _) in enumerate(gathered)]
+            answers = ledger.commit_together(calls, keys)
+        for (what, _, model), found in order.sort(list(zip(gathered, answers, strict=True)), done):
             self.model.tick(self.now)
             wanted = attempt(model)
             if isinstance(found, Exception) and not isinstance(found, LongtermError):

@@ -507,11 +507,14 @@ class Run:
         answer, token = self.kind.do(Message(made, call[0]), call[1:], self.tokens[side])
         return plain(answer), token
 
-    def outcomes(self, made: Any, calls: Sequence[tuple[Any, ...]]) -> list[tuple[tuple[Any, ...], tuple[Any, Any]]]:
+    def outcomes(
+        self, made: Any, calls: Sequence[tuple[Any, ...]], order: Order
+    ) -> list[tuple[tuple[Any, ...], tuple[Any, Any]]]:
         """Make calls of a replica in one transaction. Return each with what `outcome` would return."""
         together = getattr(made, "chooser", made).commit_together
         keys = [call[2] if isinstance(call[2], str) else None for call in calls]
-        found = together([partial(self.answer, made, call, 0) for call in calls], keys)
+        answer = [partial(self.answer, made, call, 0) for call in calls]
+        found = together([partial(order.noted, place, call) for place, call in enumerate(answer)], keys)
         wrong = [one for one in found if isinstance(one, Exception) and not isinstance(one, LongtermError)]
         if wrong:
             raise wrong[0]
@@ -537,7 +540,7 @@ class Run:
         elif len(rest) > 1:
             self.cross(at, *rest)
         else:
-            self.together(self.outcomes(self.replica(at), rest[0]))
+            self.together(self.outcomes(self.replica(at), rest[0], Order()))
 
     def cross(self, at: int, calls: tuple[tuple[Any, ...], ...], other: int, crossing: tuple[Any, ...]) -> None:
         """Make one call of another replica between the computation and the write of a call, or of a group of them."""
@@ -545,13 +548,15 @@ class Run:
         replica = getattr(made, "chooser", made)._replica
 
         def cross_once() -> None:
-            if not done:
-                done.append((crossing, self.outcome(between, crossing, 0)))
+            done.append((crossing, self.outcome(between, crossing, 0)))
 
-        with crossed(replica, cross_once, is_late=len(self.opened) % 2 == 0):
-            first = [(calls[0], self.outcome(made, calls[0], 0))] if len(calls) == 1 else self.outcomes(made, calls)
+        order = Order()
+        with crossed(replica, cross_once, order, is_late=len(self.opened) % 2 == 0):
+            first = (
+                [(calls[0], self.outcome(made, calls[0], 0))] if len(calls) == 1 else self.outcomes(made, calls, order)
+            )
         if done:
-            self.together([*done, *first])
+            self.together(order.sort(first, done))
         else:
             self.together([*first, (crossing, self.outcome(between, crossing, 0))])
 
@@ -620,29 +625,69 @@ class Run:
                 raise DisagreementError(f"{live.committed} of {limit} is spent and held")
 
 
+class Order:
+    """Which calls of a group had their answers before another call crossed the group."""
+
+    def __init__(self) -> None:
+        self.made: set[int] = set()
+        self.is_open: set[int] = set()
+        """Calls whose transaction has not ended."""
+        self.before: set[int] = set()
+
+    def noted(self, place: int, call: Callable[[], Any]) -> Any:
+        """Make a call."""
+        self.made.add(place)
+        self.is_open.add(place)
+        return call()
+
+    def crossed(self) -> None:
+        """Note that the other call comes now."""
+        self.before = self.made - self.is_open
+
+    def sort(self, calls: Sequence[Any], crossing: Sequence[Any]) -> list[Any]:
+        """Return the calls, and those that crossed them, in the order of their transactions."""
+        first = [call for place, call in enumerate(calls) if place in self.before]
+        return [*first, *crossing, *(call for place, call in enumerate(calls) if place not in self.before)]
+
+
 @contextmanager
-def crossed(replica: Any, between: Callable[[], None], *, is_late: bool) -> Iterator[None]:
+def crossed(replica: Any, between: Callable[[], None], order: Order, *, is_late: bool) -> Iterator[None]:
     """Call something between the computation and the write of what a replica does in this block.
 
     A group of calls checks the version before it writes. What is late comes after the check.
     """
     database = replica.database
     names = {database: ("write", "locked"), replica: () if is_late else ("_write_together",)}
+    attempt, done = replica._attempt, []
 
     def after(method: Callable[..., Any]) -> Callable[..., Any]:
         def call(*arguments: Any, **options: Any) -> Any:
-            if not (method.__name__ == "write" and not arguments[0]):  # what writes nothing takes no time
+            if not done and not (method.__name__ == "write" and not arguments[0]):  # what writes nothing takes no time
+                done.append(True)
+                order.crossed()
                 between()
             return method(*arguments, **options)
 
         return call
 
+    def attempted(*arguments: Any, **options: Any) -> Any:
+        order.is_open.clear()
+        try:
+            found = attempt(*arguments, **options)
+        except BaseException:
+            order.made -= order.is_open  # they are made again
+            raise
+        order.is_open.clear()
+        return found
+
     for owner, methods in names.items():
         for name in methods:
             setattr(owner, name, after(getattr(owner, name)))
+    replica._attempt = attempted
     try:
         yield
     finally:
+        del replica._attempt
         for owner, methods in names.items():
             for name in methods:
                 delattr(owner, name)

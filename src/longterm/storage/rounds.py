@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from heapq import heappop, heappush
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
@@ -21,6 +22,7 @@ import numpy as np
 from longterm._base import validate
 from longterm.errors import (
     AlreadyToldError,
+    DatabaseError,
     InputError,
     SkippedTokenError,
     TokenError,
@@ -382,9 +384,10 @@ class RoundsCopy(ABC, Generic[S, T]):
             return
         database, arguments = self.database, [argument for key in sql.padded(keys) for argument in (self.name, key)]
         rows = database.read(sql.for_keys(sql.READ_KEYS, len(arguments) // 2), *arguments)
-        found = {key: self._decode_key(database, row) for key, *row in rows}
-        for key in keys:
-            database.note_row(self._place_of(key), found.get(key))
+        with suppress(DatabaseError):  # this copy is behind, or a row is damaged: then only its call has the error
+            found = {key: self._decode_key(database, row) for key, *row in rows}
+            for key in keys:
+                database.note_row(self._place_of(key), found.get(key))
 
     def find(self, given: Any, now: float) -> tuple[int, OpenRound[T]]:
         """Return the open round of a token, its text, or an object with a token. Raise a TokenError if there is none.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from longterm.errors import DatabaseError, InputError
@@ -399,9 +400,11 @@ class LedgerRows:
         """Read the holds with these keys, for several calls whose statements are collected together."""
         now, arguments = database.now(), [argument for key in sql.padded(keys) for argument in (self.ledger, key)]
         query = sql.for_keys(sql.READ_HOLD, len(arguments) // 2, sql.AND_EXPIRED)
-        found = {row[0]: self._hold(database, row) for row in database.read(query, *arguments, self.ledger, now)}
-        if not any(hold.has_expired(now) for hold in found.values()):
-            self._note(database, {key: found.get(key) for key in keys})
+        rows = database.read(query, *arguments, self.ledger, now)
+        with suppress(DatabaseError):  # a row is damaged: then only its call has the error
+            found = {row[0]: self._hold(database, row) for row in rows}
+            if not any(hold.has_expired(now) for hold in found.values()):
+                self._note(database, {key: found.get(key) for key in keys})
 
     def _note(self, database: Database, holds: dict[str, Hold | None]) -> None:
         """Let the calls whose statements are collected together know holds, and that the time of no hold is over."""
