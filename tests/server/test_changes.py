@@ -90,6 +90,40 @@ def test_a_change_that_cannot_be_made_says_what_can(tmp_path, said):
     assert start(tmp_path, said)[0].limit == 600
 
 
+def test_a_file_with_a_mistake_changes_nothing(tmp_path, said):
+    start(tmp_path, said)
+    wrong = [table(limit=700) for _ in range(4)]
+    wrong[0]["ledger"]["money"]["accounts"]["team"]["timezone"] = "Europe/Berln"
+    wrong[1]["tokens"] = {"gateway": {"hashes": [hash_of(TEAM)], "spend": ["mony"]}}
+    wrong[2]["tokens"] = {"gateway": {"hashes": [hash_of(TEAM)], "spend": ["money/tem"]}}
+    wrong[3]["pacer"] = {"campaign": {"rule": RULE | {"horizon": 0}}}
+    for one in wrong:
+        one["ledger"]["money"]["accounts"]["organisation"]["limit"] = 10**9
+        with pytest.raises(InputError, match=r"timezone|tokens\.gateway\.spend|horizon"):
+            open_service(one, tmp_path)
+    with Ledger.existing(tmp_path / "a.db", "money") as ledger:
+        assert [one.limit for one in ledger.settings.values()] == [1000, 600]
+    assert said() == []
+
+
+def test_an_old_file_undoes_what_a_refused_start_has_changed(tmp_path, said):
+    """Whether a budget covers the open bids is known only when it is changed, after the limits of ledgers."""
+    old = table() | {"pacer": {"campaign": {"rule": RULE}}}
+    with closing(open_service(old, tmp_path)) as service:
+        service.objects["campaign"].bid(30.0)
+    new = table(limit=700) | {"pacer": {"campaign": {"rule": RULE | {"budget": 1e-3}}}}
+    with pytest.raises(InputError, match="lower than what open bids hold") as caught:
+        open_service(new, tmp_path)
+    assert caught.value.argument == "pacer.campaign.budget"
+    with closing(open_service(old, tmp_path)) as service:
+        assert service.objects["money"].settings["team"].limit == 600
+        assert service.metrics("campaign")["limit"] == 20.0
+    assert said() == [
+        "ledger.money.accounts.team.limit: 600 before, 700 now",
+        "ledger.money.accounts.team.limit: 700 before, 600 now",
+    ]
+
+
 def test_a_renamed_object_is_named_in_a_warning(tmp_path, said):
     start(tmp_path, said)
     logged = start(tmp_path, said, ledger="cash")[1]
