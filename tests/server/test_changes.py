@@ -8,11 +8,13 @@ from dataclasses import replace
 import pytest
 
 from longterm import InputError
+from longterm.cli import parse
 from longterm.errors import DatabaseError
 from longterm.money import DualMirrorDescent, Ledger, LivePacer
-from longterm.money.limit_changes import change_limits
+from longterm.money.limit_changes import change_limits, limits_of
 from longterm.server import Client, ServerError
 from longterm.server.calls import act
+from longterm.server.history import History
 from longterm.server.requests import Act
 from longterm.server.settings import open_service
 from longterm.server.tokens import hash_of, new_token
@@ -122,6 +124,42 @@ def test_an_old_file_undoes_what_a_refused_start_has_changed(tmp_path, said):
         "ledger.money.accounts.team.limit: 600 before, 700 now",
         "ledger.money.accounts.team.limit: 700 before, 600 now",
     ]
+
+
+def test_limits_that_a_command_has_set_stay_when_objects_are_renamed(tmp_path, said, capsys):
+    """The file renames its tables and changes nothing else."""
+
+    def file(ledger, router, pacer):
+        prices, rule = {"small": 1e-4, "large": 1e-2}, {"rule": RULE}
+        routers = {router: {"prices": prices, "per_request": 1e-3}}
+        return table(ledger=ledger) | {"router": routers, "pacer": {pacer: rule}}
+
+    def state(action, *words):
+        parse(["state", action, str(tmp_path / "a.db"), *words]).run()
+
+    open_service(file("money", "models", "campaign"), tmp_path).close()
+    state("set", "money/team", "limit=50")
+    state("set", "models", "per_request=2e-3")
+    state("set", "campaign", "budget=9.0")
+    with pytest.raises(InputError, match="another object"):
+        state("rename", "money", "models")
+    for old, new in (("money", "cash"), ("models", "llm"), ("campaign", "ads")):
+        state("rename", old, new)
+    before = len(said())
+    with closing(open_service(file("cash", "llm", "ads"), tmp_path)) as service:
+        assert service.objects["cash"].settings["team"].limit == 50
+        assert limits_of(service.objects["llm"].chooser)["money.per_request"] == 2e-3
+        assert service.metrics("ads")["limit"] == 9.0
+    assert len(said()[before:]) == 3
+    assert all(line.endswith("and stays") for line in said()[before:])
+
+
+def test_the_counters_of_a_service_keep_their_names(tmp_path):
+    open_service(table(), tmp_path).close()
+    History(str(tmp_path / "a.db")).close()
+    for name in ("longterm server", "longterm server settings"):
+        with pytest.raises(InputError, match=r"keeps 'longterm server.*Choose from \['money'\]"):
+            rename(tmp_path / "a.db", name, "x")
 
 
 def test_a_renamed_object_is_named_in_a_warning(tmp_path, said):

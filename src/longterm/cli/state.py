@@ -22,6 +22,7 @@ from longterm.errors import InputError
 from longterm.money import Chooser, Ledger, LivePacer
 from longterm.money.ledger.accounts import OpenHold
 from longterm.money.limit_changes import change_limits, limits_of
+from longterm.server.changes import rename_settings
 from longterm.storage import backup, restore
 from longterm.storage.contents import StoredObject, describe, read_definition, read_open_rounds, read_record, rename
 from longterm.storage.record import RecordEntry
@@ -226,7 +227,7 @@ class StateCommand:
 
     def _rename(self) -> None:
         old, new = self._words("OLD NEW", 2, 2)
-        rename(self.database, old, new, **self._done)
+        rename(self.database, old, new, **self._done, also=rename_settings)
         _say(f"{old} is now {new}: give it this name in the service's file")
 
     def _backup(self) -> None:

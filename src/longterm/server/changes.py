@@ -16,12 +16,12 @@ from typing import Any
 from longterm.errors import DatabaseError
 from longterm.money.limit_changes import Limited, change_limits, limits_of
 from longterm.storage import schema as sql
-from longterm.storage.contents import describe
+from longterm.storage.contents import INTERNAL, describe
 from longterm.storage.database import Database
 from longterm.storage.rows_replica import NoCopy, RowsReplica
 from longterm.storage.stored_object import Stored
 
-KIND = "server settings"
+KIND = f"{INTERNAL}settings"
 OBJECT = "longterm server settings"
 """Its name in the database."""
 LOG = logging.getLogger("longterm.server")
@@ -98,6 +98,21 @@ def _put(database: Database, settings: dict[str, dict[str, Any]]) -> None:
     database.write_locked([touched, (sql.PUT_PART, (OBJECT, 0, json.dumps(settings).encode()))])
 
 
+def rename_settings(database: Database, old: str, new: str) -> None:
+    """Remember the settings of an object under its new name, so that the next start finds them unchanged."""
+    settings = _read(database)
+    if settings:
+        _put(database, {_renamed(place, old, new): wanted for place, wanted in settings.items()})
+
+
+def _renamed(place: str, old: str, new: str) -> str:
+    """Return the place of an object's table, or of an account's table, after the object has a new name."""
+    kind, _, rest = place.partition(".")
+    if rest == old or (kind == "ledger" and rest.startswith(f"{old}.accounts.")):
+        return f"{kind}.{new}{rest[len(old) :]}"
+    return place
+
+
 def differing(
     place: str, wanted: dict[str, Any], before: dict[str, Any] | None, present: dict[str, Any]
 ) -> dict[str, Any]:
@@ -156,7 +171,7 @@ def warn_of_others(url: str, names: set[str], accounts: dict[str, set[str]]) -> 
         The accounts in the file, by ledger.
     """
     for one in describe(url):
-        if one.kind.startswith("server "):
+        if one.kind.startswith(INTERNAL):
             continue
         if one.name not in names:
             advice = "If it was renamed in the file, run: longterm state rename DB OLD NEW"
