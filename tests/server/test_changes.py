@@ -182,6 +182,8 @@ def test_a_renamed_object_is_named_in_a_warning(tmp_path, said):
             rename(other / "a.db", old, new)
 
 
+EUCLIDEAN = {"kind": "EuclideanDual", "step": 0.1}
+PLANNING = {"kind": "ThompsonSampling", "window": 32, "learn_costs": True}
 RULE = {"kind": "DualMirrorDescent", "budget": 20.0, "horizon": 100, "step": 0.1, "start": 0.5}
 
 
@@ -292,6 +294,37 @@ def test_limits_of_choosers_and_routers_change_in_a_rolling_upgrade_and_over_a_r
     again = open_service(mixed(8.0, 200, 5e-3, 0.75, "day"), tmp_path)
     assert limits(again) == (8.0, 200, 5e-3, 0.75, "day")
     again.close()
+
+
+def test_limits_that_are_removed_from_the_file_get_their_defaults(tmp_path, said):
+    def file(**given):
+        ceiling = {"per_request": 1e-3, "largest": 1.0}
+        return {
+            "database": "a.db",
+            "chooser": {"images": {"actions": ["a", "b"], "budgets": [ceiling | given], "dual": EUCLIDEAN}},
+            "router": {"models": {"prices": {"small": 1e-4, "large": 1e-2}, "per_request": 1e-3} | given},
+            "pacer": {"campaign": {"rule": RULE} | ({"period": "day"} if given else {})},
+        }
+
+    open_service(file(credit=5.0, bank=900.0), tmp_path).close()
+    with closing(open_service(file(), tmp_path)) as service:
+        for name in ("images", "models"):
+            found = limits_of(service.objects[name].chooser)
+            assert found == {"money.per_request": 1e-3, "money.credit": 0.0, "money.bank": None}
+        assert service.objects["campaign"].period is None
+    assert "chooser.images.money.credit: 5.0 before, 0.0 now" in said()
+
+
+def test_the_least_reward_of_a_chooser_changes(tmp_path, said):
+    def file(least_reward):
+        dual, primal = {"kind": "PlannedPrice", "least_reward": least_reward}, PLANNING
+        images = {"actions": ["a", "b"], "budgets": [{"per_request": 1e-3, "largest": 1.0}], "dual": dual}
+        return {"database": "a.db", "chooser": {"images": images | {"primal": primal}}}
+
+    open_service(file(0.5), tmp_path).close()
+    with closing(open_service(file(0.75), tmp_path)) as service:
+        assert limits_of(service.objects["images"].chooser) == {"least_reward": 0.75}
+    assert said() == ["chooser.images.least_reward: 0.5 before, 0.75 now"]
 
 
 def test_a_replica_with_an_older_file_answers_with_an_action_that_was_added(tmp_path):

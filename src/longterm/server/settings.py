@@ -75,6 +75,8 @@ DUALS = {one.__name__: one for one in (EntropicDual, EuclideanDual, HedgeDual, P
 PACERS = {one.__name__: one for one in (DualMirrorDescent, ReturnOnSpend)}
 LONGEST_NAME = 60
 _ROUTER = {"per_request", "least_quality", "features", "credit", "bank", "largest", "seed"}
+CEILING_DEFAULTS: dict[str, Any] = {"credit": 0.0, "bank": None}
+"""The limits of a ceiling that the file may leave out."""
 DATABASE = "LONGTERM_DATABASE"
 """The environment variable that replaces the database of the file, so that a password need not be in it."""
 
@@ -220,8 +222,11 @@ class ChooserTable(RoundsTable):
         at(where, apply_limits, found.chooser, where, self.changeable(), applied)
 
     def changeable(self) -> dict[str, Any]:
-        """Return what may be changed while the chooser is used."""
-        given = {f"{b.get('name', 'money')}.{name}": b[name] for b in self.budgets for name in LIMITS if name in b}
+        """Return what may be changed while the chooser is used. Limits that are removed get their defaults."""
+        if "least_reward" in self.dual:
+            return {"least_reward": self.dual["least_reward"]}
+        stated = [CEILING_DEFAULTS | one if "per_request" in one else one for one in self.budgets]
+        given = {f"{one.get('name', 'money')}.{name}": one[name] for one in stated for name in LIMITS if name in one}
         return given if self.horizon is None else given | {"horizon": self.horizon}
 
 
