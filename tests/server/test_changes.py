@@ -327,17 +327,37 @@ def test_the_least_reward_of_a_chooser_changes(tmp_path, said):
     assert said() == ["chooser.images.least_reward: 0.5 before, 0.75 now"]
 
 
-def test_a_replica_with_an_older_file_answers_with_an_action_that_was_added(tmp_path):
-    def replica(*actions):
-        budgets = [{"limit": 300.0, "largest": 1.0}]
-        images = {"actions": list(actions), "budgets": budgets, "horizon": 1000}
-        return closing(open_service({"database": "a.db", "chooser": {"images": images}}, tmp_path))
+def replica(folder, *actions):
+    images = {"actions": list(actions), "budgets": [{"limit": 300.0, "largest": 1.0}], "horizon": 1000}
+    return closing(open_service({"database": "a.db", "chooser": {"images": images}}, folder))
 
-    with replica("a", "b") as old, replica("a", "b", "c"):
-        for allowed in (None, ["c"], ["a", "b"]):
-            body = Act(name="images", context=[1.0], allowed=allowed)
-            found = {act(old.objects["images"], body, "").action for _ in range(30)}
-            assert found == set(allowed or ["a", "b", "c"])
+
+def answers(service, **given):
+    body = Act(name="images", context=[1.0], **given)
+    return {act(service.objects["images"], body, "").action for _ in range(30)}
+
+
+def test_a_replica_chooses_among_the_actions_of_its_file(tmp_path, said):
+    """Another replica has a file with one more, and answers requests with it meanwhile."""
+    with replica(tmp_path, "a", "b") as old, replica(tmp_path, "a", "b", "c") as new:
+        assert answers(old) == {"a", "b"}
+        assert answers(new) == {"a", "b", "c"}
+        assert answers(new, allowed=["c"], key="one") == {"c"} == answers(old, key="one")
+        with pytest.raises(InputError, match=r"'c' is not known.*\['a', 'b'\]"):
+            answers(old, allowed=["c"])
+    assert said() == []
+
+
+def test_an_action_that_is_removed_from_the_file_is_not_chosen(tmp_path, said):
+    with replica(tmp_path, "bot", "form", "human"):
+        pass
+    assert said() == []
+    with replica(tmp_path, "bot", "form") as service:
+        assert answers(service) == {"bot", "form"}
+        assert answers(service, costs=[0.1, 0.1, 0.1]) == {"bot", "form"}
+    assert said() == ["chooser.images: the database has ['human'], which the file has not. They are not used"]
+    with replica(tmp_path, "bot", "form", "human") as service:
+        assert answers(service) == {"bot", "form", "human"}
 
 
 OPERATOR, TEAM = new_token(), new_token()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -178,3 +178,10 @@ def warn_of_others(url: str, names: set[str], accounts: dict[str, set[str]]) -> 
             LOG.warning("the database has the %s %r, which is not in the file. %s", one.kind, one.name, advice)
         for account in sorted(set(one.spent or {}) - accounts[one.name] if one.name in accounts else ()):
             LOG.warning("the ledger %r has the account %r, which is not in the file", one.name, account)
+
+
+def warn_of_actions(place: str, stored: Sequence[str], names: Sequence[str]) -> None:
+    """Log the actions of a chooser, or the models of a router, that are in the database and not in the file."""
+    others = list(stored[len(names) :])
+    if others:
+        LOG.warning("%s: the database has %r, which the file has not. They are not used", place, others)

@@ -60,7 +60,7 @@ from longterm.money.ledger.accounts import require_settings
 from longterm.money.pacing.live_pacer import CHANGEABLE
 from longterm.money.periods import Period
 from longterm.play import LiveLearner
-from longterm.server.changes import WHO, AppliedSettings, apply_limits, warn_of_others
+from longterm.server.changes import WHO, AppliedSettings, apply_limits, warn_of_actions, warn_of_others
 from longterm.server.service import POSTGRES, ServedChooser, Service
 from longterm.server.tokens import HASH, Caller, KnownToken
 from longterm.storage.pool import limit_connections
@@ -220,6 +220,7 @@ class ChooserTable(RoundsTable):
     def apply(self, found: ServedChooser, where: str, applied: AppliedSettings) -> None:
         """Apply what has changed in the file about limits."""
         at(where, apply_limits, found.chooser, where, self.changeable(), applied)
+        warn_of_actions(where, found.chooser.names, found.names)
 
     def changeable(self) -> dict[str, Any]:
         """Return what may be changed while the chooser is used. Limits that are removed get their defaults."""
@@ -254,6 +255,7 @@ class RouterTable(RoundsTable):
     def apply(self, router: Router, where: str, applied: AppliedSettings) -> None:
         """Apply what has changed in the file about limits."""
         at(where, apply_limits, router.chooser, where, self.changeable(), applied)
+        warn_of_actions(where, router.chooser.names, router.names)
 
     def changeable(self) -> dict[str, Any]:
         """Return what may be changed while the router is used."""
