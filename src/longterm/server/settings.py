@@ -62,10 +62,13 @@ from longterm.money.periods import Period
 from longterm.play import LiveLearner
 from longterm.server.changes import WHO, AppliedSettings, apply_limits, warn_of_actions, warn_of_others
 from longterm.server.service import POSTGRES, ServedChooser, Service
-from longterm.server.tokens import HASH, Caller, KnownToken
+from longterm.server.tokens import Caller, KnownToken, is_hash
 from longterm.storage.pool import limit_connections
 
 try:
+    from pydantic import field_validator
+    from pydantic_core import PydanticCustomError
+
     from longterm.server.tables import Table, at, built, chosen, read_table
 except ImportError as error:
     raise missing_extra("the server needs FastAPI and uvicorn", "server,metrics") from error
@@ -330,18 +333,17 @@ class TokenTable(Table):
     read: bool = False
     admin: bool = False
 
-    def known(self, name: str, where: str) -> KnownToken:
+    @field_validator("hashes", mode="before")
+    @classmethod
+    def _require_hashes(cls, given: Any) -> Any:
+        """Raise an error that does not show the value, which may be a secret."""
+        if not isinstance(given, list) or not given or not all(map(is_hash, given)):
+            remedy = "Run `longterm token NAME`, which prints a table with one"
+            raise PydanticCustomError("longterm", "is not a list of hashes", {"remedy": remedy})
+        return given
+
+    def known(self, name: str) -> KnownToken:
         """Return the token."""
-        for digest in self.hashes:
-            digits = digest.removeprefix(HASH)
-            if digest == digits or len(digits) != 64 or set(digits) - set("0123456789abcdef"):
-                raise InputError(
-                    f"{where}.hashes",
-                    f"{str(digest)[:20]!r} is not a hash",
-                    f"Run `longterm token {name}`, which prints one",
-                )
-        if not self.hashes:
-            raise InputError(f"{where}.hashes", "is empty", f"Run `longterm token {name}`, which prints one")
         spend = None if self.admin and not self.spend else frozenset(self.spend)
         caller = Caller(name, spend, self.read or self.admin, self.admin)
         return KnownToken(caller, tuple(self.hashes), float("inf") if self.expires is None else _moment(self.expires))
@@ -471,6 +473,7 @@ def _accounts(tables: Mapping[str, tuple[str, Any]]) -> dict[str, set[str]]:
 def _known_tokens(given: Mapping[str, Any], tables: Mapping[str, tuple[str, Any]]) -> tuple[KnownToken, ...]:
     """Return the tokens of the file. Raise an InputError if one names an object or account that is not in the file."""
     found = []
+    names: dict[str, str] = {}
     accounts = _accounts(tables)
     for name, one in given.items():
         where = f"tokens.{name}"
@@ -480,7 +483,12 @@ def _known_tokens(given: Mapping[str, Any], tables: Mapping[str, tuple[str, Any]
             if object_name not in tables or (slash and account not in accounts.get(object_name, ())):
                 what = f"{place!r} is not an object or an account of this file"
                 raise InputError(f"{where}.spend", what, f"Choose from {list(tables)}, or ledger/account")
-        found.append(table.known(name, where))
+        for digest in table.hashes:
+            if digest in names:
+                what = f"has a hash that the token {names[digest]!r} has too, so requests could not be told apart"
+                raise InputError(f"{where}.hashes", what, f"Run `longterm token {name}`, which prints another one")
+        names |= dict.fromkeys(table.hashes, name)
+        found.append(table.known(name))
     return tuple(found)
 
 
