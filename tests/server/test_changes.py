@@ -372,6 +372,13 @@ spend = ["money"]
 """
 
 
+def test_a_change_is_logged_and_a_repeated_one_is_not(tmp_path, said):
+    with in_thread(tmp_path) as url, Client(url) as client:
+        for _ in range(2):
+            client.set("models", per_request=2e-3, note="ticket 4")
+    assert said() == ["models: {'money.per_request': (0.001, 0.002)} were changed (old, new) by this machine. ticket 4"]
+
+
 def test_an_operator_changes_limits_over_http(tmp_path):
     with in_thread(tmp_path, SERVICE + TOKENS) as url:
         with Client(url, token=OPERATOR) as operator, Client(url, token=TEAM) as team:

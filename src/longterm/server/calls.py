@@ -228,7 +228,8 @@ def change(
     change_limits(limited, changes, who=who, note=body.note)
     after = limits_of(limited)
     changed = {name: (before[name], after[name]) for name in after if after[name] != before[name]}
-    LOG.warning("%s: %s were changed (old, new) by %s. %s", body.name, changed, who, body.note)
+    if changed:
+        LOG.warning("%s: %s were changed (old, new) by %s. %s", body.name, changed, who, body.note)
     return bodies.LimitsReply(limits=after)
 
 
