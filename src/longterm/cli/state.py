@@ -58,9 +58,9 @@ class StateCommand:
       backup DB FILE                    write a copy of a SQLite database while services use it
       restore FILE DB                   replace a database by such a copy; stop its services first
 
-    You may leave out LEDGER if the database has only one. To remove a period, a reserve or a bank, give it the value
-    none. The log records every hold of a ledger, and every change that is made here or over HTTP, with --note and your
-    user name.
+    You may leave out LEDGER if the database has only one. A bank is a number of requests, and a credit is an amount of
+    money. To remove a period, a reserve or a bank, give it the value none. The log records each hold of a ledger when
+    it is settled, released or expired, and every change that is made here or over HTTP, with --note and your user name.
 
     for example:
       longterm state show service.db
