@@ -8,11 +8,13 @@ from dataclasses import replace
 import pytest
 
 from longterm import InputError
+from longterm.cli import parse
 from longterm.errors import DatabaseError
 from longterm.money import DualMirrorDescent, Ledger, LivePacer
-from longterm.money.limit_changes import change_limits
+from longterm.money.limit_changes import change_limits, limits_of
 from longterm.server import Client, ServerError
 from longterm.server.calls import act
+from longterm.server.history import History
 from longterm.server.requests import Act
 from longterm.server.settings import open_service
 from longterm.server.tokens import hash_of, new_token
@@ -90,6 +92,76 @@ def test_a_change_that_cannot_be_made_says_what_can(tmp_path, said):
     assert start(tmp_path, said)[0].limit == 600
 
 
+def test_a_file_with_a_mistake_changes_nothing(tmp_path, said):
+    start(tmp_path, said)
+    wrong = [table(limit=700) for _ in range(4)]
+    wrong[0]["ledger"]["money"]["accounts"]["team"]["timezone"] = "Europe/Berln"
+    wrong[1]["tokens"] = {"gateway": {"hashes": [hash_of(TEAM)], "spend": ["mony"]}}
+    wrong[2]["tokens"] = {"gateway": {"hashes": [hash_of(TEAM)], "spend": ["money/tem"]}}
+    wrong[3]["pacer"] = {"campaign": {"rule": RULE | {"horizon": 0}}}
+    for one in wrong:
+        one["ledger"]["money"]["accounts"]["organisation"]["limit"] = 10**9
+        with pytest.raises(InputError, match=r"timezone|tokens\.gateway\.spend|horizon"):
+            open_service(one, tmp_path)
+    with Ledger.existing(tmp_path / "a.db", "money") as ledger:
+        assert [one.limit for one in ledger.settings.values()] == [1000, 600]
+    assert said() == []
+
+
+def test_an_old_file_undoes_what_a_refused_start_has_changed(tmp_path, said):
+    """Whether a budget covers the open bids is known only when it is changed, after the limits of ledgers."""
+    old = table() | {"pacer": {"campaign": {"rule": RULE}}}
+    with closing(open_service(old, tmp_path)) as service:
+        service.objects["campaign"].bid(30.0)
+    new = table(limit=700) | {"pacer": {"campaign": {"rule": RULE | {"budget": 1e-3}}}}
+    with pytest.raises(InputError, match="lower than what open bids hold") as caught:
+        open_service(new, tmp_path)
+    assert caught.value.argument == "pacer.campaign.budget"
+    with closing(open_service(old, tmp_path)) as service:
+        assert service.objects["money"].settings["team"].limit == 600
+        assert service.metrics("campaign")["limit"] == 20.0
+    assert said() == [
+        "ledger.money.accounts.team.limit: 600 before, 700 now",
+        "ledger.money.accounts.team.limit: 700 before, 600 now",
+    ]
+
+
+def test_limits_that_a_command_has_set_stay_when_objects_are_renamed(tmp_path, said, capsys):
+    """The file renames its tables and changes nothing else."""
+
+    def file(ledger, router, pacer):
+        prices, rule = {"small": 1e-4, "large": 1e-2}, {"rule": RULE}
+        routers = {router: {"prices": prices, "per_request": 1e-3}}
+        return table(ledger=ledger) | {"router": routers, "pacer": {pacer: rule}}
+
+    def state(action, *words):
+        parse(["state", action, str(tmp_path / "a.db"), *words]).run()
+
+    open_service(file("money", "models", "campaign"), tmp_path).close()
+    state("set", "money/team", "limit=50")
+    state("set", "models", "per_request=2e-3")
+    state("set", "campaign", "budget=9.0")
+    with pytest.raises(InputError, match="another object"):
+        state("rename", "money", "models")
+    for old, new in (("money", "cash"), ("models", "llm"), ("campaign", "ads")):
+        state("rename", old, new)
+    before = len(said())
+    with closing(open_service(file("cash", "llm", "ads"), tmp_path)) as service:
+        assert service.objects["cash"].settings["team"].limit == 50
+        assert limits_of(service.objects["llm"].chooser)["money.per_request"] == 2e-3
+        assert service.metrics("ads")["limit"] == 9.0
+    assert len(said()[before:]) == 3
+    assert all(line.endswith("and stays") for line in said()[before:])
+
+
+def test_the_counters_of_a_service_keep_their_names(tmp_path):
+    open_service(table(), tmp_path).close()
+    History(str(tmp_path / "a.db")).close()
+    for name in ("longterm server", "longterm server settings"):
+        with pytest.raises(InputError, match=r"keeps 'longterm server.*Choose from \['money'\]"):
+            rename(tmp_path / "a.db", name, "x")
+
+
 def test_a_renamed_object_is_named_in_a_warning(tmp_path, said):
     start(tmp_path, said)
     logged = start(tmp_path, said, ledger="cash")[1]
@@ -110,6 +182,8 @@ def test_a_renamed_object_is_named_in_a_warning(tmp_path, said):
             rename(other / "a.db", old, new)
 
 
+EUCLIDEAN = {"kind": "EuclideanDual", "step": 0.1}
+PLANNING = {"kind": "ThompsonSampling", "window": 32, "learn_costs": True}
 RULE = {"kind": "DualMirrorDescent", "budget": 20.0, "horizon": 100, "step": 0.1, "start": 0.5}
 
 
@@ -222,17 +296,68 @@ def test_limits_of_choosers_and_routers_change_in_a_rolling_upgrade_and_over_a_r
     again.close()
 
 
-def test_a_replica_with_an_older_file_answers_with_an_action_that_was_added(tmp_path):
-    def replica(*actions):
-        budgets = [{"limit": 300.0, "largest": 1.0}]
-        images = {"actions": list(actions), "budgets": budgets, "horizon": 1000}
-        return closing(open_service({"database": "a.db", "chooser": {"images": images}}, tmp_path))
+def test_limits_that_are_removed_from_the_file_get_their_defaults(tmp_path, said):
+    def file(**given):
+        ceiling = {"per_request": 1e-3, "largest": 1.0}
+        return {
+            "database": "a.db",
+            "chooser": {"images": {"actions": ["a", "b"], "budgets": [ceiling | given], "dual": EUCLIDEAN}},
+            "router": {"models": {"prices": {"small": 1e-4, "large": 1e-2}, "per_request": 1e-3} | given},
+            "pacer": {"campaign": {"rule": RULE} | ({"period": "day"} if given else {})},
+        }
 
-    with replica("a", "b") as old, replica("a", "b", "c"):
-        for allowed in (None, ["c"], ["a", "b"]):
-            body = Act(name="images", context=[1.0], allowed=allowed)
-            found = {act(old.objects["images"], body, "").action for _ in range(30)}
-            assert found == set(allowed or ["a", "b", "c"])
+    open_service(file(credit=5.0, bank=900.0), tmp_path).close()
+    with closing(open_service(file(), tmp_path)) as service:
+        for name in ("images", "models"):
+            found = limits_of(service.objects[name].chooser)
+            assert found == {"money.per_request": 1e-3, "money.credit": 0.0, "money.bank": None}
+        assert service.objects["campaign"].period is None
+    assert "chooser.images.money.credit: 5.0 before, 0.0 now" in said()
+
+
+def test_the_least_reward_of_a_chooser_changes(tmp_path, said):
+    def file(least_reward):
+        dual, primal = {"kind": "PlannedPrice", "least_reward": least_reward}, PLANNING
+        images = {"actions": ["a", "b"], "budgets": [{"per_request": 1e-3, "largest": 1.0}], "dual": dual}
+        return {"database": "a.db", "chooser": {"images": images | {"primal": primal}}}
+
+    open_service(file(0.5), tmp_path).close()
+    with closing(open_service(file(0.75), tmp_path)) as service:
+        assert limits_of(service.objects["images"].chooser) == {"least_reward": 0.75}
+    assert said() == ["chooser.images.least_reward: 0.5 before, 0.75 now"]
+
+
+def replica(folder, *actions):
+    images = {"actions": list(actions), "budgets": [{"limit": 300.0, "largest": 1.0}], "horizon": 1000}
+    return closing(open_service({"database": "a.db", "chooser": {"images": images}}, folder))
+
+
+def answers(service, **given):
+    body = Act(name="images", context=[1.0], **given)
+    return {act(service.objects["images"], body, "").action for _ in range(30)}
+
+
+def test_a_replica_chooses_among_the_actions_of_its_file(tmp_path, said):
+    """Another replica has a file with one more, and answers requests with it meanwhile."""
+    with replica(tmp_path, "a", "b") as old, replica(tmp_path, "a", "b", "c") as new:
+        assert answers(old) == {"a", "b"}
+        assert answers(new) == {"a", "b", "c"}
+        assert answers(new, allowed=["c"], key="one") == {"c"} == answers(old, key="one")
+        with pytest.raises(InputError, match=r"'c' is not known.*\['a', 'b'\]"):
+            answers(old, allowed=["c"])
+    assert said() == []
+
+
+def test_an_action_that_is_removed_from_the_file_is_not_chosen(tmp_path, said):
+    with replica(tmp_path, "bot", "form", "human"):
+        pass
+    assert said() == []
+    with replica(tmp_path, "bot", "form") as service:
+        assert answers(service) == {"bot", "form"}
+        assert answers(service, costs=[0.1, 0.1, 0.1]) == {"bot", "form"}
+    assert said() == ["chooser.images: the database has ['human'], which the file has not. They are not used"]
+    with replica(tmp_path, "bot", "form", "human") as service:
+        assert answers(service) == {"bot", "form", "human"}
 
 
 OPERATOR, TEAM = new_token(), new_token()
@@ -245,6 +370,13 @@ hashes = ["{hash_of(TEAM)}"]
 read = true
 spend = ["money"]
 """
+
+
+def test_a_change_is_logged_and_a_repeated_one_is_not(tmp_path, said):
+    with in_thread(tmp_path) as url, Client(url) as client:
+        for _ in range(2):
+            client.set("models", per_request=2e-3, note="ticket 4")
+    assert said() == ["models: {'money.per_request': (0.001, 0.002)} were changed (old, new) by this machine. ticket 4"]
 
 
 def test_an_operator_changes_limits_over_http(tmp_path):

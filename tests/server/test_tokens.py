@@ -11,7 +11,7 @@ import pytest
 from longterm import InputError
 from longterm.server import Client, ServerError
 from longterm.server.access_log import AccessLog
-from longterm.server.settings import open_service
+from longterm.server.settings import open_service, read_service
 from longterm.server.tokens import hash_of, new_token
 from servers import SERVICE, fetch, in_thread
 
@@ -147,8 +147,8 @@ def test_errors_of_the_database_name_no_place(served):
     [
         ({}, "tokens.t.hashes", "missing"),
         ({"hashes": []}, "tokens.t.hashes", "longterm token"),
-        ({"hashes": ["secret"]}, "tokens.t.hashes", "'secret' is not a hash"),
-        ({"hashes": ["sha:" + "0" * 64]}, "tokens.t.hashes", f"'sha:{'0' * 16}' is not a hash"),
+        ({"hashes": ["sha:" + "0" * 64]}, "tokens.t.hashes", "not a list of hashes"),
+        ({"hashes": [3]}, "tokens.t.hashes", "not a list of hashes"),
         ({"hashes": [hash_of("x")], "spend": ["nothing"]}, "tokens.t.spend", "not an object"),
         ({"hashes": [hash_of("x")], "spend": ["m/nobody"]}, "tokens.t.spend", "not an object or an account"),
         ({"hashes": [hash_of("x")], "expires": "soon"}, "tokens.t.expires", "valid"),
@@ -161,6 +161,22 @@ def test_faults_in_the_file_are_named(tmp_path, given, argument, says):
         open_service(table, tmp_path)
     assert caught.value.argument.startswith(argument)
     assert says in str(caught.value)
+
+
+@pytest.mark.parametrize("given", [["hunter2" * 5], "hunter2" * 5, ["sha256:" + "hunter2" * 5]])
+def test_a_secret_in_place_of_its_hash_is_not_printed(tmp_path, given):
+    path = tmp_path / "service.toml"
+    path.write_text(f'database = "a.db"\n[ledger.m]\naccounts.t = {{limit = 1}}\n[tokens.t]\nhashes = {given!r}\n')
+    with pytest.raises(InputError, match=r"tokens\.t\.hashes: is not a list of hashes.*longterm token") as caught:
+        read_service(path)
+    assert "hunter" not in str(caught.value)
+
+
+def test_two_tokens_cannot_have_one_hash(tmp_path):
+    tokens = {name: {"hashes": [hash_of("y" + name), hash_of("x")]} for name in ("one", "two")}
+    table = {"database": "a.db", "ledger": {"m": {"accounts": {"t": {"limit": 1}}}}, "tokens": tokens}
+    with pytest.raises(InputError, match=r"^tokens\.two\.hashes: .*'one' has too"):
+        open_service(table, tmp_path)
 
 
 def test_an_expiry_may_have_a_time(tmp_path):

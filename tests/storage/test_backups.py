@@ -151,3 +151,9 @@ def test_what_is_no_path_and_no_url(url):
 def test_messages_name_no_password(url):
     assert "SECRET" not in str(Database(url).path)
     assert "127.0.0.1:1/x" in str(Database(url).path)
+
+
+def test_a_backup_into_a_missing_folder_names_the_folder(tmp_path):
+    made(tmp_path / "service.db").close()
+    with pytest.raises(InputError, match=r"^path: .*/none is not a folder"):
+        backup(tmp_path / "service.db", tmp_path / "none" / "copy.db")

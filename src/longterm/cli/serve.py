@@ -15,8 +15,8 @@ from longterm.server.launch import serve, serve_demo
 class ServeCommand:
     """Serve learners, choosers, routers, pacers, ledgers and intervals of one database over HTTP, with a page.
 
-    To listen on another address than 127.0.0.1, set the environment variable LONGTERM_TOKEN. Every request must then
-    send this token.
+    To listen on another address than 127.0.0.1, the server needs tokens: those of the TOML file, or the one in the
+    environment variable LONGTERM_TOKEN. Every request except /health and /ready must then send a token.
 
     for example:
       longterm serve --demo

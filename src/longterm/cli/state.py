@@ -22,6 +22,7 @@ from longterm.errors import InputError
 from longterm.money import Chooser, Ledger, LivePacer
 from longterm.money.ledger.accounts import OpenHold
 from longterm.money.limit_changes import change_limits, limits_of
+from longterm.server.changes import rename_settings
 from longterm.storage import backup, restore
 from longterm.storage.contents import StoredObject, describe, read_definition, read_open_rounds, read_record, rename
 from longterm.storage.record import RecordEntry
@@ -57,9 +58,9 @@ class StateCommand:
       backup DB FILE                    write a copy of a SQLite database while services use it
       restore FILE DB                   replace a database by such a copy; stop its services first
 
-    You may leave out LEDGER if the database has only one. To remove a period, a reserve or a bank, give it the value
-    none. The log records every hold of a ledger, and every change that is made here or over HTTP, with --note and your
-    user name.
+    You may leave out LEDGER if the database has only one. A bank is a number of requests, and a credit is an amount of
+    money. To remove a period, a reserve or a bank, give it the value none. The log records each hold of a ledger when
+    it is settled, released or expired, and every change that is made here or over HTTP, with --note and your user name.
 
     for example:
       longterm state show service.db
@@ -226,7 +227,7 @@ class StateCommand:
 
     def _rename(self) -> None:
         old, new = self._words("OLD NEW", 2, 2)
-        rename(self.database, old, new, **self._done)
+        rename(self.database, old, new, **self._done, also=rename_settings)
         _say(f"{old} is now {new}: give it this name in the service's file")
 
     def _backup(self) -> None:

@@ -228,28 +228,29 @@ class BudgetSet:
         return np.asarray(np.where(new == old, 0.0, new - old + 2 * GUARD * (new + old)))
 
     @cached_property
-    def _depths(self) -> FloatArray:
-        """The most money that is saved, rounded down, shape (m,); infinite without a bank."""
+    def _banks(self) -> FloatArray:
+        """The most money that is saved beyond the credit, rounded down, shape (m,); infinite without a bank."""
         caps = [
-            b.credit + b.bank * b.per_request if isinstance(b, Ceiling) and b.bank is not None else np.inf
-            for b in self.budgets
+            b.bank * b.per_request if isinstance(b, Ceiling) and b.bank is not None else np.inf for b in self.budgets
         ]
         return np.array(caps) * (1 - GUARD)
 
     @cached_property
     def has_bank(self) -> bool:
         """True if a ceiling gives up savings beyond its bank."""
-        return bool(np.isfinite(self._depths).any())
+        return bool(np.isfinite(self._banks).any())
 
     def forfeited(self, before: FloatArray, spent: ExactSum, requests: int) -> FloatArray:
         """Return the money given up so far, shape (m,), from that before the request.
 
-        Unspent money counts with the bounds of open requests, so that a refund cannot overfill the bank.
+        Unspent money counts with the bounds of open requests, so that a refund cannot overfill the bank. The credit is
+        in the limit and in the most that is saved, so it cancels. With a large credit, the difference of the two would
+        have only rounding errors.
         """
         if not self.has_bank:
             return before
-        limit = self.limit(requests)
-        return np.asarray(np.maximum(before, limit - spent.value - self._depths + 2 * GUARD * limit))
+        earned = self.lines[1] * requests
+        return np.asarray(np.maximum(before, earned - spent.value - self._banks + 2 * GUARD * earned))
 
     def plan(self, requests: int) -> FloatArray:
         """Return what an even spender has spent after so many requests, shape (m,)."""

@@ -19,6 +19,7 @@ from longterm.errors import InputError, UnaffordableError
 from longterm.learners import Feedback
 from longterm.money import Ledger, LivePacer, Router
 from longterm.money.choosing.choice import Choice
+from longterm.money.choosing.chooser import for_known_actions
 from longterm.money.limit_changes import change_limits, limits_of
 from longterm.play import LiveLearner
 from longterm.server import requests as bodies
@@ -76,12 +77,15 @@ def _choose(found: ServedChooser, body: bodies.Act) -> tuple[str, Choice]:
                 "are given by name, but this object is a chooser and takes a list",
                 f"Give a list in the order of {list(found.names)}",
             )
-    allowed = None
-    if body.allowed is not None:
-        stored = found.chooser.names
-        _require_actions(stored, body.allowed)
-        allowed = [action in body.allowed for action in stored]
-    choice = found.chooser.act(body.context, body.costs, body.bounds, allowed=allowed, key=body.key)  # type: ignore[arg-type]
+    wanted = found.names if body.allowed is None else body.allowed
+    _require_actions(found.names, wanted)
+    suitable = [action in wanted for action in found.names]
+
+    def act(others: int) -> Choice:
+        allowed = suitable + [False] * others
+        return found.chooser.act(body.context, body.costs, body.bounds, allowed=allowed, key=body.key)  # type: ignore[arg-type]
+
+    choice = for_known_actions(found.chooser, len(found.names), act)
     if choice.action is None:
         remedy = "Settle open choices, or raise the limit with longterm state set"
         raise UnaffordableError("allowed", f"has no action of {body.name!r} that is affordable", remedy)
@@ -224,7 +228,8 @@ def change(
     change_limits(limited, changes, who=who, note=body.note)
     after = limits_of(limited)
     changed = {name: (before[name], after[name]) for name in after if after[name] != before[name]}
-    LOG.warning("%s: %s were changed (old, new) by %s. %s", body.name, changed, who, body.note)
+    if changed:
+        LOG.warning("%s: %s were changed (old, new) by %s. %s", body.name, changed, who, body.note)
     return bodies.LimitsReply(limits=after)
 
 

@@ -1,4 +1,4 @@
-"""Changes of the settings file, applied to accounts that exist already when the service starts.
+"""Changes of the settings file, applied to objects that exist already when the service starts.
 
 A limit may be changed in the file, or by `longterm state set` while the service runs. The last change is to hold. So
 the database remembers what the file said when it was last applied, and only what has changed in the file since is
@@ -9,27 +9,28 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
-from longterm.errors import DatabaseError, InputError
-from longterm.money import Ledger
+from longterm.errors import DatabaseError
 from longterm.money.limit_changes import Limited, change_limits, limits_of
 from longterm.storage import schema as sql
-from longterm.storage.contents import describe
+from longterm.storage.contents import INTERNAL, describe
 from longterm.storage.database import Database
 from longterm.storage.rows_replica import NoCopy, RowsReplica
 from longterm.storage.stored_object import Stored
 
-KIND = "server settings"
+KIND = f"{INTERNAL}settings"
 OBJECT = "longterm server settings"
 """Its name in the database."""
 LOG = logging.getLogger("longterm.server")
 WHO = "the settings file"
-"""Who changes an account, in the record of its ledger."""
+"""Who changes a limit, in the record of its object."""
 
 
 class AppliedSettings(Stored[NoCopy]):
-    """What the settings file said about each account when it was last applied.
+    """What the settings file said about each object and account when it was last applied.
 
     Parameters
     ----------
@@ -42,31 +43,74 @@ class AppliedSettings(Stored[NoCopy]):
     def __init__(self, url: str) -> None:
         self._replica = RowsReplica(KIND, {})
         self._replica.attach(url, OBJECT, "commit")
+        self._before: dict[str, dict[str, Any]] = self._replica.run(_read)
+        self._stated: dict[str, dict[str, Any]] = {}
 
-    def read(self) -> dict[str, dict[str, Any]]:
-        """Return the settings by place, such as ``ledger.money.accounts.team``."""
-        found: dict[str, dict[str, Any]] = self._replica.run(self._read)
-        return found
+    def apply(
+        self, place: str, wanted: dict[str, Any], present: dict[str, Any], change: Callable[[dict[str, Any]], None]
+    ) -> None:
+        """Make the changes of one table of the file, log them, and remember what the table says.
 
-    def _read(self, database: Database) -> dict[str, dict[str, Any]]:
-        contents = database.parts(self._replica.name, -1, 0)
-        try:
-            found = json.loads(contents[0]) if contents else {}
-        except ValueError:
-            found = None
-        if not isinstance(found, dict) or not all(isinstance(one, dict) for one in found.values()):
-            raise DatabaseError(database.path, "corrupted", "the settings in it are damaged", "Restore a backup")
-        return found
+        A change is remembered directly after it is made. So if the start is refused later, a start with the old file
+        undoes the change.
 
-    def add(self, settings: dict[str, dict[str, Any]]) -> None:
-        """Remember settings. Those of other places stay."""
+        Parameters
+        ----------
+        place : str
+            The table in the file.
+        wanted : dict
+            What the file says.
+        present : dict
+            What the database says.
+        change : callable
+            The function that makes changes, given new values by name.
+        """
+        self._stated[place] = wanted
+        changed = differing(place, wanted, self._before.get(place), present)
+        if changed:
+            change(changed)
+            for key, value in changed.items():
+                LOG.warning("%s.%s: %r before, %r now", place, key, present[key], value)
+            self.write()
+
+    def write(self) -> None:
+        """Remember what the tables said that `apply` had so far. Settings of other tables stay."""
 
         def write(database: Database) -> None:
-            content = json.dumps(self._read(database) | settings).encode()
-            touched = sql.TOUCH_OBJECT, (database.seconds(), self._replica.name)
-            database.write_locked([touched, (sql.PUT_PART, (self._replica.name, 0, content))])
+            _put(database, _read(database) | self._stated)
 
         self._replica.run(write)
+
+
+def _read(database: Database) -> dict[str, dict[str, Any]]:
+    contents = database.parts(OBJECT, -1, 0)
+    try:
+        found = json.loads(contents[0]) if contents else {}
+    except ValueError:
+        found = None
+    if not isinstance(found, dict) or not all(isinstance(one, dict) for one in found.values()):
+        raise DatabaseError(database.path, "corrupted", "the settings in it are damaged", "Restore a backup")
+    return found
+
+
+def _put(database: Database, settings: dict[str, dict[str, Any]]) -> None:
+    touched = sql.TOUCH_OBJECT, (database.seconds(), OBJECT)
+    database.write_locked([touched, (sql.PUT_PART, (OBJECT, 0, json.dumps(settings).encode()))])
+
+
+def rename_settings(database: Database, old: str, new: str) -> None:
+    """Remember the settings of an object under its new name, so that the next start finds them unchanged."""
+    settings = _read(database)
+    if settings:
+        _put(database, {_renamed(place, old, new): wanted for place, wanted in settings.items()})
+
+
+def _renamed(place: str, old: str, new: str) -> str:
+    """Return the place of an object's table, or of an account's table, after the object has a new name."""
+    kind, _, rest = place.partition(".")
+    if rest == old or (kind == "ledger" and rest.startswith(f"{old}.accounts.")):
+        return f"{kind}.{new}{rest[len(old) :]}"
+    return place
 
 
 def differing(
@@ -97,71 +141,21 @@ def differing(
     return changed
 
 
-def log_changes(place: str, changed: dict[str, Any], present: dict[str, Any]) -> None:
-    """Log what was applied, with old and new values."""
-    for key, value in changed.items():
-        LOG.warning("%s.%s: %r before, %r now", place, key, present[key], value)
-
-
-def apply_limits(found: Limited, place: str, wanted: dict[str, Any], applied: dict[str, dict[str, Any]] | None) -> None:
-    """Apply what has changed in the file about a chooser, a router or a pacer that exists.
+def apply_limits(found: Limited, place: str, wanted: dict[str, Any], applied: AppliedSettings) -> None:
+    """Apply what has changed in the file about a chooser, a router or a pacer.
 
     Parameters
     ----------
     found : Chooser or LivePacer
-        The object, opened with `follow`. It is closed if the change cannot be made.
+        The object, opened with `follow`.
     place : str
-        Its table in the file, for messages.
+        Its table in the file.
     wanted : dict
         What the file says.
-    applied : dict, optional
-        What the file said when it was last applied, by table; None if changes are not to be applied.
+    applied : AppliedSettings
+        What the file said when it was last applied.
     """
-    if applied is None:
-        return
-    try:
-        present = limits_of(found)
-        changed = differing(place, wanted, applied.get(place), present)
-        if changed:
-            change_limits(found, changed, who=WHO)
-            log_changes(place, changed, present)
-    except InputError as error:
-        found.close()
-        raise InputError(f"{place}.{error.argument}", error.what, error.remedy) from error
-    except BaseException:
-        found.close()
-        raise
-
-
-def apply_account(ledger: Ledger, place: str, name: str, wanted: dict[str, Any], before: dict[str, Any] | None) -> None:
-    """Apply what has changed in the file about an account that exists.
-
-    Parameters
-    ----------
-    ledger : Ledger
-        Its ledger.
-    place : str
-        Its table in the file, for messages.
-    name : str
-        The account.
-    wanted : dict
-        What the file says.
-    before : dict, optional
-        What the file said when it was last applied; None if that is not known.
-
-    Raises
-    ------
-    InputError
-        If the change cannot be made. The message names what can.
-    """
-    present = ledger.settings[name]._asdict()
-    changed = differing(place, wanted, before, present)
-    if "parent" in changed:
-        what = f"was {present['parent']!r}, is {changed['parent']!r}, and an account keeps its parent"
-        raise InputError(f"{place}.parent", what, "Undo the change, or add an account with another name")
-    if changed:
-        ledger.change(name, changed, who=WHO)
-        log_changes(place, changed, present)
+    applied.apply(place, wanted, limits_of(found), partial(change_limits, found, who=WHO))
 
 
 def warn_of_others(url: str, names: set[str], accounts: dict[str, set[str]]) -> None:
@@ -177,10 +171,17 @@ def warn_of_others(url: str, names: set[str], accounts: dict[str, set[str]]) -> 
         The accounts in the file, by ledger.
     """
     for one in describe(url):
-        if one.kind.startswith("server "):
+        if one.kind.startswith(INTERNAL):
             continue
         if one.name not in names:
             advice = "If it was renamed in the file, run: longterm state rename DB OLD NEW"
             LOG.warning("the database has the %s %r, which is not in the file. %s", one.kind, one.name, advice)
         for account in sorted(set(one.spent or {}) - accounts[one.name] if one.name in accounts else ()):
             LOG.warning("the ledger %r has the account %r, which is not in the file", one.name, account)
+
+
+def warn_of_actions(place: str, stored: Sequence[str], names: Sequence[str]) -> None:
+    """Log the actions of a chooser, or the models of a router, that are in the database and not in the file."""
+    others = list(stored[len(names) :])
+    if others:
+        LOG.warning("%s: the database has %r, which the file has not. They are not used", place, others)

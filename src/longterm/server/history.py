@@ -20,12 +20,13 @@ from typing import Any
 
 from longterm.errors import DatabaseError
 from longterm.storage import schema as sql
+from longterm.storage.contents import INTERNAL
 from longterm.storage.database import Database
 from longterm.storage.engine import Durability
 from longterm.storage.rows_replica import NoCopy, RowsReplica
 from longterm.storage.stored_object import Stored
 
-KIND = "server history"
+KIND = f"{INTERNAL}history"
 OBJECT = "longterm server"
 """Its name in the database."""
 STEP = 10

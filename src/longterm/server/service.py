@@ -24,7 +24,7 @@ class ServedChooser:
     names: tuple[str, ...]
 
     def name_of(self, action: int) -> str:
-        """Return the name of an action, which perhaps only the newer file of another replica has."""
+        """Return the name of an action, which a request with the same key may have got from another replica's file."""
         return self.names[action] if action < len(self.names) else self.chooser.names[action]
 
     def metrics(self) -> Metrics:

@@ -24,6 +24,7 @@ import os
 import tomllib
 from collections.abc import Mapping
 from datetime import date, datetime, time
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -55,15 +56,19 @@ from longterm.money import (
     ThompsonSampling,
 )
 from longterm.money.choosing.primal_dual import LIMITS
+from longterm.money.ledger.accounts import require_settings
 from longterm.money.pacing.live_pacer import CHANGEABLE
 from longterm.money.periods import Period
 from longterm.play import LiveLearner
-from longterm.server.changes import AppliedSettings, apply_account, apply_limits, warn_of_others
+from longterm.server.changes import WHO, AppliedSettings, apply_limits, warn_of_actions, warn_of_others
 from longterm.server.service import POSTGRES, ServedChooser, Service
-from longterm.server.tokens import HASH, Caller, KnownToken
+from longterm.server.tokens import Caller, KnownToken, is_hash
 from longterm.storage.pool import limit_connections
 
 try:
+    from pydantic import field_validator
+    from pydantic_core import PydanticCustomError
+
     from longterm.server.tables import Table, at, built, chosen, read_table
 except ImportError as error:
     raise missing_extra("the server needs FastAPI and uvicorn", "server,metrics") from error
@@ -73,20 +78,18 @@ DUALS = {one.__name__: one for one in (EntropicDual, EuclideanDual, HedgeDual, P
 PACERS = {one.__name__: one for one in (DualMirrorDescent, ReturnOnSpend)}
 LONGEST_NAME = 60
 _ROUTER = {"per_request", "least_quality", "features", "credit", "bank", "largest", "seed"}
+CEILING_DEFAULTS: dict[str, Any] = {"credit": 0.0, "bank": None}
+"""The limits of a ceiling that the file may leave out."""
 DATABASE = "LONGTERM_DATABASE"
 """The environment variable that replaces the database of the file, so that a password need not be in it."""
 
 
 class Place(NamedTuple):
-    """The database of an object, its name and durability there, and its table in the file.
-
-    `applied` is what the file said before, by table; None if changes are not to be applied.
-    """
+    """The database of an object, its name and durability there, and its table in the file."""
 
     url: str
     options: dict[str, Any]
     where: str
-    applied: dict[str, dict[str, Any]] | None
 
 
 # --- kinds: the fields of each class are the keys of its table --------------------------------------------------
@@ -113,22 +116,43 @@ class LedgerTable(Table):
     keep: float = 604_800.0
 
     def open(self, place: Place) -> Ledger:
-        """Open the ledger, add new accounts, and apply what has changed in the file about others."""
+        """Open the ledger and add new accounts, once all accounts are known to be valid."""
         rule: Any = "worst" if self.holds is None else built(f"{place.where}.holds", ExcessHold, self.holds)
         times = {"remember": self.remember, "keep": self.keep}
+        accounts = {name: account.model_dump() for name, account in self.accounts.items()}
+        for name, wanted in accounts.items():
+            at(_account_place(place.where, name), require_settings, **wanted)
         ledger = at(place.where, Ledger.open, place.url, unit=self.unit, holds=rule, **times, **place.options)
         try:
             known = ledger.settings
-            for name, account in self.accounts.items():
-                where, wanted = f"{place.where}.accounts.{name}", account.model_dump()
+            for name, wanted in accounts.items():
+                if name in known:
+                    _require_parent(_account_place(place.where, name), known[name].parent, wanted["parent"])
+            for name, wanted in accounts.items():
                 if name not in known:
-                    at(where, ledger.add_account, name=name, **wanted)
-                elif place.applied is not None:
-                    at(where, apply_account, ledger, where, name, wanted, place.applied.get(where))
+                    at(_account_place(place.where, name), ledger.add_account, name=name, **wanted)
         except BaseException:
             ledger.close()
             raise
         return ledger
+
+    def apply(self, ledger: Ledger, where: str, applied: AppliedSettings) -> None:
+        """Apply what has changed in the file about accounts."""
+        present = ledger.settings
+        for name, account in self.accounts.items():
+            place, change = _account_place(where, name), partial(ledger.change, name, who=WHO)
+            at(place, applied.apply, place, account.model_dump(), present[name]._asdict(), change)
+
+
+def _account_place(where: str, name: str) -> str:
+    """Return the table of an account in the file."""
+    return f"{where}.accounts.{name}"
+
+
+def _require_parent(place: str, before: str | None, now: str | None) -> None:
+    if now != before:
+        what = f"was {before!r}, is {now!r}, and an account keeps its parent"
+        raise InputError(f"{place}.parent", what, "Undo the change, or add an account with another name")
 
 
 class RoundsTable(Table):
@@ -194,12 +218,19 @@ class ChooserTable(RoundsTable):
         rule = PrimalDual(primal, dual, money, self.horizon, stop=self.stop, replan=self.replan)
         options: dict[str, Any] = {"seed": self.seed, "account": _shared(self.account, where), "names": names}
         found = Chooser.open(place.url, rule, follow=True, **options, **self.window(), **place.options)
-        apply_limits(found, place.where, self.changeable(), place.applied)
         return ServedChooser(found, names)
 
+    def apply(self, found: ServedChooser, where: str, applied: AppliedSettings) -> None:
+        """Apply what has changed in the file about limits."""
+        at(where, apply_limits, found.chooser, where, self.changeable(), applied)
+        warn_of_actions(where, found.chooser.names, found.names)
+
     def changeable(self) -> dict[str, Any]:
-        """Return what may be changed while the chooser is used."""
-        given = {f"{b.get('name', 'money')}.{name}": b[name] for b in self.budgets for name in LIMITS if name in b}
+        """Return what may be changed while the chooser is used. Limits that are removed get their defaults."""
+        if "least_reward" in self.dual:
+            return {"least_reward": self.dual["least_reward"]}
+        stated = [CEILING_DEFAULTS | one if "per_request" in one else one for one in self.budgets]
+        given = {f"{one.get('name', 'money')}.{name}": one[name] for one in stated for name in LIMITS if name in one}
         return given if self.horizon is None else given | {"horizon": self.horizon}
 
 
@@ -222,9 +253,12 @@ class RouterTable(RoundsTable):
         """Open the router."""
         given = self.model_dump(include=_ROUTER)
         given |= self.window() | {"account": _shared(self.account, place.where)}
-        router = Router.for_models(self.prices, **given, follow=True, url=place.url, **place.options)
-        apply_limits(router.chooser, place.where, self.changeable(), place.applied)
-        return router
+        return Router.for_models(self.prices, **given, follow=True, url=place.url, **place.options)
+
+    def apply(self, router: Router, where: str, applied: AppliedSettings) -> None:
+        """Apply what has changed in the file about limits."""
+        at(where, apply_limits, router.chooser, where, self.changeable(), applied)
+        warn_of_actions(where, router.chooser.names, router.names)
 
     def changeable(self) -> dict[str, Any]:
         """Return what may be changed while the router is used."""
@@ -244,13 +278,15 @@ class PacerTable(Table):
     unit: str = ""
 
     def open(self, place: Place) -> LivePacer:
-        """Open the pacer, and apply what has changed in the file about it."""
+        """Open the pacer."""
         rule = chosen(f"{place.where}.rule", self.rule, PACERS)
         given: dict[str, Any] = self.model_dump(include={"period", "timezone", "max_age"})
         given |= {"account": _shared(self.account, place.where)}
-        live = at(place.where, LivePacer.open, place.url, rule, follow=True, **given, **place.options)
-        apply_limits(live, place.where, self.changeable(), place.applied)
-        return live
+        return at(place.where, LivePacer.open, place.url, rule, follow=True, **given, **place.options)
+
+    def apply(self, live: LivePacer, where: str, applied: AppliedSettings) -> None:
+        """Apply what has changed in the file about limits."""
+        at(where, apply_limits, live, where, self.changeable(), applied)
 
     def changeable(self) -> dict[str, Any]:
         """Return what may be changed while the pacer is used."""
@@ -281,6 +317,8 @@ KINDS: dict[str, type[Any]] = {
     "intervals": IntervalsTable,
 }
 """Ledgers come first: other objects may use their accounts."""
+LIMITED = (LedgerTable, ChooserTable, RouterTable, PacerTable)
+"""The kinds with limits that the file may change."""
 
 
 # --- the file ---------------------------------------------------------------------------------------------------
@@ -295,18 +333,17 @@ class TokenTable(Table):
     read: bool = False
     admin: bool = False
 
-    def known(self, name: str, where: str) -> KnownToken:
+    @field_validator("hashes", mode="before")
+    @classmethod
+    def _require_hashes(cls, given: Any) -> Any:
+        """Raise an error that does not show the value, which may be a secret."""
+        if not isinstance(given, list) or not given or not all(map(is_hash, given)):
+            remedy = "Run `longterm token NAME`, which prints a table with one"
+            raise PydanticCustomError("longterm", "is not a list of hashes", {"remedy": remedy})
+        return given
+
+    def known(self, name: str) -> KnownToken:
         """Return the token."""
-        for digest in self.hashes:
-            digits = digest.removeprefix(HASH)
-            if digest == digits or len(digits) != 64 or set(digits) - set("0123456789abcdef"):
-                raise InputError(
-                    f"{where}.hashes",
-                    f"{str(digest)[:20]!r} is not a hash",
-                    f"Run `longterm token {name}`, which prints one",
-                )
-        if not self.hashes:
-            raise InputError(f"{where}.hashes", "is empty", f"Run `longterm token {name}`, which prints one")
         spend = None if self.admin and not self.spend else frozenset(self.spend)
         caller = Caller(name, spend, self.read or self.admin, self.admin)
         return KnownToken(caller, tuple(self.hashes), float("inf") if self.expires is None else _moment(self.expires))
@@ -380,78 +417,84 @@ def read_service(path: str | PathLike[str], *, apply: bool = True) -> Service:
 def open_service(table: Mapping[str, Any], folder: Path, *, apply: bool = True) -> Service:
     """Open the objects of a table. A relative path of its database is in `folder`."""
     settings = read_table(ServiceTable, table, "service")
+    tables = _read_tables(settings)
+    tokens = _known_tokens(settings.tokens, tables)
     database = os.environ.get(DATABASE) or settings.database
     if not database.startswith(POSTGRES):
         database = os.fspath(folder / database)
-    service = Service(database, settings.durability, settings.title, guide=settings.guide)
-    if service.is_postgres:
-        service.pool = at("service", limit_connections, database, settings.durability, settings.connections)
-    memory = AppliedSettings(database) if apply else None
-    applied = None if memory is None else memory.read()
-    tables: dict[str, Any] = {}
+    service = Service(database, settings.durability, settings.title, guide=settings.guide, tokens=tokens)
+    applied: AppliedSettings | None = None
     try:
-        for kind, shape in KINDS.items():
-            for name, given in getattr(settings, kind).items():
-                where = f"{kind}.{name}"
-                _require_name(service, where, name)
-                place = Place(database, {"name": name, "durability": settings.durability}, where, applied)
-                tables[name] = read_table(shape, given, where)
-                service.objects[name] = at(where, tables[name].open, place)
-                service.kinds[name] = kind
-                service.units[name] = getattr(tables[name], "unit", "")
-        service.tokens = _known_tokens(settings.tokens, service)
-        if not service.objects:
-            remedy = f"Add a table such as [ledger.money]; kinds are {list(KINDS)}"
-            raise InputError("service", "has no object", remedy)
-        if memory is not None:
-            accounts = {name: one.accounts for name, one in tables.items() if isinstance(one, LedgerTable)}
-            limited = (ChooserTable, RouterTable, PacerTable)
-            kinds = service.kinds
-            memory.add({f"{kinds[k]}.{k}": t.changeable() for k, t in tables.items() if isinstance(t, limited)})
-            memory.add(
-                {
-                    f"ledger.{name}.accounts.{account}": table.model_dump()
-                    for name, tables_of in accounts.items()
-                    for account, table in tables_of.items()
-                }
-            )
-            warn_of_others(database, set(service.objects), {name: set(one) for name, one in accounts.items()})
+        if service.is_postgres:
+            service.pool = at("service", limit_connections, database, settings.durability, settings.connections)
+        for name, (kind, one) in tables.items():
+            place = Place(database, {"name": name, "durability": settings.durability}, f"{kind}.{name}")
+            service.objects[name] = at(place.where, one.open, place)
+            service.kinds[name] = kind
+            service.units[name] = getattr(one, "unit", "")
+        if apply:  # once every object is known to suit the database
+            applied = AppliedSettings(database)
+            for name, (kind, one) in tables.items():
+                if isinstance(one, LIMITED):
+                    one.apply(service.objects[name], f"{kind}.{name}", applied)
+            applied.write()
+            warn_of_others(database, set(tables), _accounts(tables))
     except BaseException:
         service.close()
         raise
     finally:
-        if memory is not None:
-            memory.close()
+        if applied is not None:
+            applied.close()
     return service
 
 
-def _known_tokens(tables: Mapping[str, Any], service: Service) -> tuple[KnownToken, ...]:
-    """Return the tokens of the file. Raise an InputError if one names an object or account that does not exist."""
+def _read_tables(settings: ServiceTable) -> dict[str, tuple[str, Any]]:
+    """Return the kind and the table of each object by name. Ledgers come first."""
+    found: dict[str, tuple[str, Any]] = {}
+    for kind, shape in KINDS.items():
+        for name, given in getattr(settings, kind).items():
+            where = f"{kind}.{name}"
+            if not name.isprintable() or not 0 < len(name) <= LONGEST_NAME:
+                raise InputError(where, "is not a name", f"Give 1 to {LONGEST_NAME} printable characters")
+            if name in found:
+                what = f"is also the name of a {found[name][0]}"
+                raise InputError(where, what, "Give each object a different name, because all are in one database")
+            found[name] = kind, read_table(shape, given, where)
+    if not found:
+        raise InputError("service", "has no object", f"Add a table such as [ledger.money]; kinds are {list(KINDS)}")
+    return found
+
+
+def _accounts(tables: Mapping[str, tuple[str, Any]]) -> dict[str, set[str]]:
+    """Return the names of the accounts of each ledger."""
+    return {name: set(one.accounts) for name, (_, one) in tables.items() if isinstance(one, LedgerTable)}
+
+
+def _known_tokens(given: Mapping[str, Any], tables: Mapping[str, tuple[str, Any]]) -> tuple[KnownToken, ...]:
+    """Return the tokens of the file. Raise an InputError if one names an object or account that is not in the file."""
     found = []
-    for name, given in tables.items():
+    names: dict[str, str] = {}
+    accounts = _accounts(tables)
+    for name, one in given.items():
         where = f"tokens.{name}"
-        table = read_table(TokenTable, given, where)
+        table = read_table(TokenTable, one, where)
         for place in table.spend:
             object_name, slash, account = place.partition("/")
-            one = service.objects.get(object_name)
-            if one is None or (slash and account not in getattr(one, "accounts", ())):
+            if object_name not in tables or (slash and account not in accounts.get(object_name, ())):
                 what = f"{place!r} is not an object or an account of this file"
-                raise InputError(f"{where}.spend", what, f"Choose from {list(service.objects)}, or ledger/account")
-        found.append(table.known(name, where))
+                raise InputError(f"{where}.spend", what, f"Choose from {list(tables)}, or ledger/account")
+        for digest in table.hashes:
+            if digest in names:
+                what = f"has a hash that the token {names[digest]!r} has too, so requests could not be told apart"
+                raise InputError(f"{where}.hashes", what, f"Run `longterm token {name}`, which prints another one")
+        names |= dict.fromkeys(table.hashes, name)
+        found.append(table.known(name))
     return tuple(found)
 
 
 def _moment(expires: date) -> float:
     """Return a date or a date with a time in seconds since 1970; a time without a zone is local."""
     return (expires if isinstance(expires, datetime) else datetime.combine(expires, time())).timestamp()
-
-
-def _require_name(service: Service, where: str, name: str) -> None:
-    if not name.isprintable() or not 0 < len(name) <= LONGEST_NAME:
-        raise InputError(where, "is not a name", f"Give 1 to {LONGEST_NAME} printable characters")
-    if name in service.objects:
-        what = f"is also the name of a {service.kinds[name]}"
-        raise InputError(where, what, "Give each object a different name, because all are in one database")
 
 
 def _shared(account: Mapping[str, Any] | None, where: str) -> SharedAccount | None:

@@ -135,6 +135,14 @@ def hash_of(token: str | bytes) -> str:
     return HASH + hashlib.sha256(content).hexdigest()
 
 
+def is_hash(text: Any) -> bool:
+    """Return whether this is a hash of a token, as `hash_of` makes it."""
+    if not isinstance(text, str) or not text.startswith(HASH):
+        return False
+    digits = text.removeprefix(HASH)
+    return len(digits) == 64 and not set(digits) - set("0123456789abcdef")
+
+
 def new_token() -> str:
     """Return a random token."""
     return secrets.token_urlsafe(32)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from os import PathLike
 from typing import Any, NamedTuple
 
@@ -17,6 +18,10 @@ from longterm.storage.packing import MalformedError, unpack_checked
 from longterm.storage.record import RecordEntry, entry, insertions, read_entries
 from longterm.storage.replica import LONGEST_NAME
 from longterm.storage.tokens import EPOCH_BITS, Token
+
+
+INTERNAL = "server "
+"""Kinds that begin with this are for what a service keeps for itself, such as its counters."""
 
 
 class StoredObject(NamedTuple):
@@ -138,7 +143,15 @@ def read_record(url: str | PathLike[str], name: str, since: float, most: int) ->
         database.close()
 
 
-def rename(url: str | PathLike[str], old: str, new: str, *, who: str = "", note: str = "") -> None:
+def rename(
+    url: str | PathLike[str],
+    old: str,
+    new: str,
+    *,
+    who: str = "",
+    note: str = "",
+    also: Callable[[Database, str, str], None] | None = None,
+) -> None:
     """Give an object another name. Stop the services that use it first: they know the old name.
 
     Parameters
@@ -149,11 +162,13 @@ def rename(url: str | PathLike[str], old: str, new: str, *, who: str = "", note:
         Its name and the new one, which must be free.
     who, note : str
         Who gives it and why, for its record.
+    also : callable, optional
+        A function of the database and both names, which renames more in the same transaction.
 
     Raises
     ------
     InputError
-        If there is no such object, or the new name is taken or cannot be one.
+        If there is no such object, a service keeps it for itself, or the new name is taken or cannot be one.
     DatabaseError
         If the database cannot be written.
     """
@@ -162,11 +177,13 @@ def rename(url: str | PathLike[str], old: str, new: str, *, who: str = "", note:
     database = Database(url, "commit", create=False)
     try:
         with database.locked(old):
-            known = [found[0] for found in database.read(sql.OBJECTS)]
+            kinds = {found[0]: found[1] for found in database.read(sql.OBJECTS)}
+            known = [name for name, kind in kinds.items() if not kind.startswith(INTERNAL)]
             if old not in known:
-                what = f"the database has no object {old!r}{did_you_mean(old, known)}"
+                missing = f"the database has no object {old!r}{did_you_mean(old, known)}"
+                what = f"the service keeps {old!r} for itself, under this name" if old in kinds else missing
                 raise InputError("old", what, f"Choose from {known}")
-            if new in known:
+            if new in kinds:
                 raise InputError("new", f"{new!r} is the name of another object", "Choose a free name")
             database.write_locked([(statement, (new, old)) for statement in sql.RENAME_OBJECT])
             # The keys of an object's holds in a ledger are its name and a token. Others may begin with its name.
@@ -174,6 +191,8 @@ def rename(url: str | PathLike[str], old: str, new: str, *, who: str = "", note:
             given = f"{new} ", start, start - 1, f"{old} ", start, dash, dash, dash + 1
             database.write_locked([(statement, given) for statement in sql.RENAME_HOLDS])
             database.write_locked(insertions(new, database.seconds(), [entry("renamed", old, new, who=who, note=note)]))
+            if also is not None:
+                also(database, old, new)
     finally:
         database.close()
 

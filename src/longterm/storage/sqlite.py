@@ -186,6 +186,8 @@ class SQLiteEngine(Engine):
         path = path.absolute()
         if path.exists() and (not path.is_file() or path.samefile(self.path)):
             raise InputError("path", f"{path} is not a file to write a copy to", "Name another file")
+        if not path.parent.is_dir():
+            raise InputError("path", f"{path.parent} is not a folder", "Make it, or name a file in another folder")
         partial = partial_beside(path)
         try:
             with suppress(FileNotFoundError):

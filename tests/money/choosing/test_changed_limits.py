@@ -299,6 +299,18 @@ def test_a_bank_is_compared_with_the_ceiling_that_another_replica_has_changed(tm
             one.change(bank=5.0)
 
 
+@pytest.mark.parametrize("credit", [1e18, 1e50])
+def test_a_ceiling_with_a_bank_recovers_from_a_credit_that_is_much_too_large(credit):
+    chooser = Chooser(rule(dual=EuclideanDual(step=0.1), budgets=Ceiling(1.0, 1.0, bank=3.0), horizon=None))
+    chooser.change({"money": {"credit": credit}})
+    step(chooser)
+    chooser.change({"money": {"credit": 2.0}})
+    step(chooser, 100)
+    assert chooser.metrics()["refused"] == 0
+    assert 0.0 < chooser.metrics()["limit"]["money"] - chooser.spent[0] <= 1.0 * 3.0 + 2.0
+    assert chooser.act([1.0], costs=[1.0, 1.0, 1.0]).action is not None
+
+
 def test_a_bank_may_be_too_small_for_a_removed_model():
     router = Router.for_models({"small": 1e-4, "large": 1e-2}, per_request=1e-3, largest={"large": 0.1})
     router.remove_model("large")

@@ -12,11 +12,11 @@ computes their effect, and `storage.replica` handles transactions, locks and int
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from types import MappingProxyType
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -50,6 +50,8 @@ from longterm.storage.replica import LONGEST_NAME, Redefinition, Replica
 from longterm.storage.rounds import NOTHING, NoChange, Window
 from longterm.storage.stored_object import Metrics, Stored
 from longterm.storage.tokens import Token, is_storable, require_key
+
+T = TypeVar("T")
 
 
 class Chooser(Stored[ChooserCopy]):
@@ -796,6 +798,20 @@ class Chooser(Stored[ChooserCopy]):
         """Return the open choice that is meant, or raise a TokenError that says why there is none."""
         number, _ = self._replica.copy.find(choice, self._replica.now())
         return self._replica.copy.choice(number)
+
+
+def for_known_actions(chooser: Chooser, known: int, call: Callable[[int], T]) -> T:
+    """Return call(n) for a process that knows all actions but the n last ones, which other processes have added.
+
+    Call again if one was added in between.
+    """
+    while True:
+        actions = chooser.rule.actions
+        try:
+            return call(actions - known)
+        except InputError:
+            if chooser.rule.actions == actions:
+                raise
 
 
 def _text(opened: OpenChoice) -> str:

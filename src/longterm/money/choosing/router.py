@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,7 +27,7 @@ from longterm._base.messages import did_you_mean, shown
 from longterm.errors import DatabaseError, InputError, TokenError, UnaffordableError
 from longterm.money.budgets import LARGEST_STORED, Ceiling
 from longterm.money.choosing.choice import Choice
-from longterm.money.choosing.chooser import Chooser
+from longterm.money.choosing.chooser import Chooser, for_known_actions
 from longterm.money.choosing.linear_primals import ThompsonSampling
 from longterm.money.choosing.planned_price import PlannedPrice
 from longterm.money.choosing.primal_dual import PrimalDual
@@ -43,7 +43,6 @@ OPTIONS = (
     *("name", "durability", "follow"),
 )
 """Arguments of the chooser that `Router.for_models` takes."""
-T = TypeVar("T")
 SHARED_SCALE, PRIOR_SCALE, LEVEL_SCALE = 0.2, 0.03, 0.2
 NOISE, FACTOR, DRIFT = 0.15, 0.3, 0.003
 WINDOW, DRAWS = 512, 8
@@ -283,7 +282,7 @@ class Router:
             unknown = [UNLIMITED] * others
             return self.chooser.act(x, expected + unknown, most + unknown, allowed=allowed, key=key)
 
-        choice = self._allowing_unknown_models(act)
+        choice = for_known_actions(self.chooser, len(self.prices), act)
         if choice.action is None:
             remedy = "Settle open requests, raise the limit of the account, or allow more models"
             raise UnaffordableError("models", "contains no model that is in use and affordable", remedy)
@@ -371,7 +370,7 @@ class Router:
             seen, spent = np.pad(labels, (0, others), constant_values=np.nan), np.pad(paid, (0, others))
             self.chooser.teach(x, seen, spent, announced=prices + unknown, position=position)
 
-        self._allowing_unknown_models(teach)
+        for_known_actions(self.chooser, len(self.prices), teach)
         for name, cost in known.items():
             if cost > self.largest[name]:
                 self._raise_bound(name)
@@ -542,16 +541,6 @@ class Router:
             return self.names[action]
         stored = self.chooser.names
         return stored[action] if action < len(stored) else f"model {action}"
-
-    def _allowing_unknown_models(self, call: Callable[[int], T]) -> T:
-        """Return call(n) for n models that only other processes know; again if one was added in between."""
-        while True:
-            count = self.chooser.rule.actions
-            try:
-                return call(count - len(self.prices))
-            except InputError:
-                if self.chooser.rule.actions == count:
-                    raise
 
     def _require_room(
         self, name: str, argument: str, most: float, price: float | None = None, ceiling: Any = None

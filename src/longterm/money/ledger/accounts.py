@@ -331,3 +331,12 @@ def require_renewal(period: Any, timezone: Any, rate: int) -> None:
     if require_period(period) is not None and rate:
         raise InputError("rate", "is given together with a period", "Give only one of them")
     require_zone(timezone)
+
+
+def require_settings(limit: Any, parent: Any, period: Any, timezone: Any, rate: Any, reserve: Any) -> AccountSettings:
+    """Return the settings of an account, or raise an InputError."""
+    limit, rate = require_amount("limit", limit), require_amount("rate", rate)
+    reserve = None if reserve is None else require_amount("reserve", reserve)
+    parent = None if parent is None else require_text("parent", parent)
+    require_renewal(period, timezone, rate)
+    return AccountSettings(limit, parent, period, timezone, rate, reserve)

@@ -42,6 +42,7 @@ from longterm.money.ledger.accounts import (
     require_note,
     require_renewal,
     require_seconds,
+    require_settings,
     require_text,
 )
 from longterm.money.ledger.lease import Lease, close_leases
@@ -267,17 +268,12 @@ settled, or for its period to end, or raise its limit.
             If an argument cannot be used, or the account exists with others.
         """
         name = require_text("name", name)
-        limit, rate = require_amount("limit", limit), require_amount("rate", rate)
-        reserve = None if reserve is None else require_amount("reserve", reserve)
-        above = None if parent is None else require_text("parent", parent)
-        require_renewal(period, timezone, rate)
-        self._replica.run(self._add_account, name, limit, reserve, (above, period, timezone, rate))
+        settings = require_settings(limit, parent, period, timezone, rate, reserve)
+        self._replica.run(self._add_account, name, settings)
 
-    def _add_account(
-        self, database: Database, name: str, limit: int, reserve: int | None, fixed: tuple[Any, ...]
-    ) -> None:
+    def _add_account(self, database: Database, name: str, settings: AccountSettings) -> None:
         ledger, now = self._replica.name, database.now()
-        parent, period, timezone, rate = fixed
+        limit, parent, period, timezone, rate, reserve = settings
         if parent is not None and len(self._rows.chain(database, parent, "parent")) >= MAX_DEPTH:
             raise InputError("parent", f"{parent!r} has {MAX_DEPTH} accounts above it", "Use fewer levels")
         known = self._rows.account(database, name)
@@ -286,7 +282,7 @@ settled, or for its period to end, or raise its limit.
             given = name, parent, limit, reserve, period, timezone, rate, since, now, ledger
             database.write_locked([(sql.INSERT_ACCOUNT, given), self._rows.touch(database)])
             return
-        if (known.parent, known.period, known.zone, known.rate) != fixed:
+        if (known.parent, known.period, known.zone, known.rate) != (parent, period, timezone, rate):
             what = f"{name!r} already exists with a different parent, period, timezone or rate"
             raise InputError("name", what, "Use another name, or change the period with set_period")
         self._rows.set_limits(database, name, limit, reserve)
@@ -380,13 +376,12 @@ settled, or for its period to end, or raise its limit.
         if account not in accounts:
             what = f"there is no account {account!r}{did_you_mean(account, accounts)}"
             raise InputError("account", what, f"Choose from {list(accounts)}")
-        new = accounts[account].settings()._asdict() | changes
-        period = None if isinstance(new["period"], str) and not new["period"] else new["period"]
-        rate, limit = require_amount("rate", new["rate"]), require_amount("limit", new["limit"])
-        reserve = None if new["reserve"] is None else require_amount("reserve", new["reserve"])
-        require_renewal(period, new["timezone"], rate)
-        self._rows.set_period(database, account, period, new["timezone"], rate, who, note)
-        self._rows.set_limits(database, account, limit, reserve, who, note)
+        given = accounts[account].settings()._asdict() | changes
+        if isinstance(given["period"], str) and not given["period"]:
+            given["period"] = None
+        new = require_settings(**given)
+        self._rows.set_period(database, account, new.period, new.timezone, new.rate, who, note)
+        self._rows.set_limits(database, account, new.limit, new.reserve, who, note)
 
     def reset(self, account: str, spent: int = 0, *, who: str = "", note: str = "") -> None:
         """Set the money spent in an account in its present period. Its parents and open holds stay as they are.
