@@ -10,11 +10,11 @@ from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
-from longterm._base import validate
 from longterm._base.display import ReprMixin
 from longterm._base.exact_sum import ExactSum
 from longterm._base.states import state_leaves
 from longterm.errors import ExpiredTokenError, InputError, TokenError
+from longterm.money.budgets import LARGEST_STORED, positive_scalar_in_range, scalar_in_range
 from longterm.money.ledger.accounts import ABSURD, require_note
 from longterm.money.ledger.spending import LeasedAccount, SharedAccount, Spending, require_leased, require_shared
 from longterm.money.pacing.base import Outcome, Pacer
@@ -111,6 +111,12 @@ class PacerCopy(RoundsCopy[CampaignState, tuple[float, float]]):
         self._packer = StatePacker(self._start, {}, others)
 
     @property
+    def limit(self) -> float:
+        """The budget; infinite for a rule that has none."""
+        budget: Any = self.pacer.budget
+        return math.inf if budget is None else float(budget)
+
+    @property
     def held(self) -> float:
         """The sum of the open bids."""
         return self.held_without(())
@@ -168,9 +174,10 @@ class PacerCopy(RoundsCopy[CampaignState, tuple[float, float]]):
         _, arrays = unpack_checked(data)
         rule = restored_state(self._start, arrays)
         require_sound(self._start, rule)
-        price = np.asarray(self.pacer.price(rule))
-        if not (np.all(np.isfinite(price)) and np.all(price >= 0) and np.all(rule.spent.value >= 0)):
-            raise ValueError("a price or the money spent is below 0 or not finite")
+        if not 0 <= rule.spent.value <= LARGEST_STORED:
+            raise ValueError("the money spent is out of range")
+        if not abs(self.pacer.price(rule)) <= LARGEST_STORED:  # with a floor it may be below 0
+            raise ValueError("the price is out of range")
         since, *numbers = arrays["periods"].tolist()
         others = {number: ExactSum(*sums) for number, sums in zip(numbers, arrays["payments"][1:], strict=True)}
         others.pop(0, None)
@@ -203,7 +210,7 @@ class PacerCopy(RoundsCopy[CampaignState, tuple[float, float]]):
         self, state: CampaignState, rounds: dict[int, OpenRound[tuple[float, float]]], asked: int
     ) -> None:
         held = math.fsum(found.content[0] for found in rounds.values())
-        if held > float(self.pacer.budget) * (1 + 1e-9):
+        if held > self.limit * (1 + 1e-9):
             raise ValueError("open bids are above the budget")
 
 
@@ -368,7 +375,7 @@ class LivePacer(Stored[PacerCopy]):
             return known
         expired = copy.outnumbered()
         copy.require_window(expired)
-        worth = validate.non_negative_scalar("value", value)
+        worth = scalar_in_range("value", value)
         state = copy.state_without(copy.state, expired)
         amount = float(self.pacer.act(state.rule, worth, hold=copy.held_without(expired)))
         self._pay_expired(expired)
@@ -431,8 +438,8 @@ class LivePacer(Stored[PacerCopy]):
         copy = self._replica.copy
         number, found = copy.find(bid, self._replica.now())
         amount, value = found.content
-        paid = validate.non_negative_scalar("paid", paid)
-        price = None if price is None else validate.non_negative_scalar("price", price)
+        paid = scalar_in_range("paid", paid)
+        price = None if price is None else scalar_in_range("price", price)
         if not force:
             self._require_plausible(number, paid, amount)
         rule = self.pacer.settle(copy.state.rule, Outcome(paid, value, price, amount, won))
@@ -441,7 +448,7 @@ class LivePacer(Stored[PacerCopy]):
         return copy.changing(copy.state._replace(rule=rule), number, found._replace(content=content), DONE)
 
     def _require_plausible(self, number: int, paid: float, amount: float) -> None:
-        most = ABSURD * amount if amount > 0 else float(self.pacer.budget or math.inf)
+        most = ABSURD * amount if amount > 0 else self._replica.copy.limit
         if paid > most:
             remedy = "Check it, and give force=True if it is right"
             raise InputError("paid", f"{paid:g} is far above the bid of {amount:g}", remedy, round=number)
@@ -483,7 +490,7 @@ class LivePacer(Stored[PacerCopy]):
         copy, now = self._replica.copy, self._replica.now()
         known = copy.repeated(correction, now, is_correction=True)
         number, epoch, record = copy.closed(bid)
-        paid = validate.non_negative_scalar("paid", paid)
+        paid = scalar_in_range("paid", paid)
         if not force:
             self._require_plausible(number, paid, 0.0)
         content: Any = record + raw_bytes(np.array([paid]))
@@ -548,7 +555,7 @@ class LivePacer(Stored[PacerCopy]):
             Who makes the change and why, for `record`.
         """
         said = require_note("who", who), require_note("note", note)
-        self._replica.transact(self._resetting, validate.non_negative_scalar("spent", spent), *said)
+        self._replica.transact(self._resetting, scalar_in_range("spent", spent), *said)
 
     def _resetting(self, spent: float, who: str, note: str) -> Recorded:
         copy = self._replica.copy
@@ -593,7 +600,7 @@ class LivePacer(Stored[PacerCopy]):
         given = {"budget": budget, "horizon": horizon}
         changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         if budget is not None:
-            validate.positive_scalar("budget", budget)
+            positive_scalar_in_range("budget", budget)
         renewed = require_period(None if isinstance(period, str) and not period else period)
         require_note("who", who), require_note("note", note)
         if timezone is not None:
@@ -657,23 +664,24 @@ class LivePacer(Stored[PacerCopy]):
     def metrics(self) -> Metrics:
         """Return figures for monitoring. `plan` is the money that an even spender would have spent by now.
 
-        It is spent evenly over the requests of the horizon, or over the time of a period.
+        It is spent evenly over the requests of the horizon, or over the time of a period. A rule without a budget has
+        no `limit` and no `plan`.
         """
         figures: Metrics = self._replica.look(self._metrics)
         return figures
 
     def _metrics(self) -> Metrics:
         copy, pacer, state = self._replica.copy, self.pacer, self._replica.copy.state.rule
-        limit, share = float(pacer.budget), min(copy.asked / pacer.horizon, 1.0)
+        share = min(copy.asked / pacer.horizon, 1.0)
         if copy.period is not None:
             share = elapsed(copy.period, copy.timezone, self._replica.now())
+        limits = {} if math.isinf(copy.limit) else {"limit": copy.limit, "plan": copy.limit * share}
         return {
             "requests": copy.asked,
             "open": len(copy.open),
             "spent": float(state.spent.value),
             "held": copy.held,
-            "limit": limit,
-            "plan": limit * share,
+            **limits,
             "overshoot": float(pacer.overspent(state)),
             "price": float(pacer.price(state)),
         }
