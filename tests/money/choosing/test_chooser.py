@@ -1,6 +1,7 @@
 """The chooser: never over budget on any sequence, late and lost outcomes, every call all or nothing."""
 
 import math
+import random
 import warnings
 
 import numpy as np
@@ -14,6 +15,7 @@ from longterm.errors import AlreadyToldError, BrokenBoundWarning, HorizonWarning
 from longterm.money import (
     EXP3IX,
     Budget,
+    Ceiling,
     Chooser,
     EntropicDual,
     EuclideanDual,
@@ -474,3 +476,41 @@ def test_labels_of_some_actions_teach_those():
     assert after[0] > 0.5 * before[0]
     with pytest.raises(InputError, match="are missing for every action"):
         made.teach([1.0], [np.nan] * 3)
+
+
+@pytest.mark.parametrize("kind", ["budget", "ceiling"])
+def test_the_total_is_all_that_was_ever_spent(tmp_path, kind):
+    """It grows with every cost and every correction to a higher one, and never falls."""
+    budget = Budget(40.0, 1.0) if kind == "budget" else Ceiling(0.5, 1.0, 9.0)
+    rule = PrimalDual(EXP3IX(2), HedgeDual(), budget, horizon=200)
+    dice, expected, before, costs = random.Random(1), 0.0, 0.0, {}
+
+    def made():
+        return Chooser.open(tmp_path / "s.db", rule, durability="relaxed", expire_after=5)
+
+    chooser = made()
+    for t in range(120):
+        choice = chooser.act([], costs=[0.5, 0.75])
+        for old in [old for old in costs if costs[old] is None and old.number not in chooser.pending]:
+            costs[old] = (0.5, 0.75)[old.action]  # it has expired
+            expected += costs[old]
+        if choice.action is not None:
+            costs[choice] = None
+            if t % 3:
+                costs[choice] = 0.25 * dice.randrange(3)
+                chooser.settle(choice, 0.5, costs[choice])
+                expected += costs[choice]
+        known = dice.choice([old for old in costs if costs[old] is not None] or [None])
+        if known is not None:
+            new = 0.25 * dice.randrange(4)
+            chooser.correct(known, new)
+            expected += max(new - costs[known], 0.0)
+            costs[known] = new
+        if t % 40 == 0:
+            chooser.close()
+            chooser = made()
+        total = chooser.metrics()["total"]["money"]
+        assert total == expected >= before
+        before = total
+    assert expected > chooser.spent[0]
+    chooser.close()

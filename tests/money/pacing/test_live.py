@@ -431,3 +431,51 @@ def test_amounts_out_of_range_are_refused(tmp_path, url):
 def test_hyperparameters_out_of_range_are_refused(make):
     with pytest.raises(InputError, match="out of range"):
         make(1e51)
+
+
+@pytest.mark.parametrize("url", [True, False])
+@pytest.mark.filterwarnings("ignore::longterm.errors.OverspentWarning")
+def test_the_total_is_all_that_was_ever_spent(tmp_path, url):
+    """Over periods, resets, corrections in both directions, expiries, and a clock that is set back."""
+    clock, dice, expected, before = ManualClock(), random.Random(3), 0.0, 0.0
+    options = {"period": "day", "expire_after": 6, "clock": clock}
+    make = (lambda: opened(tmp_path, pacer, **options)) if url else lambda: LivePacer(pacer, **options)
+    pacer = DualMirrorDescent(budget=64.0, horizon=50, step=0.1, start=0.5, mirror="euclidean")
+    live, paid, open_bids = make(), {}, {}
+    for t in range(150):
+        bid = live.bid(0.5)
+        open_bids[str(bid)] = bid.amount
+        for old in open_bids.keys() - set(map(str, live.in_flight)):  # they expired, and count in full
+            paid[old] = open_bids.pop(old)
+            expected += paid[old]
+        if t % 3:
+            known = dice.choice(list(open_bids))
+            paid[known] = 0.25 * dice.randrange(8)
+            expected += paid[known]
+            live.settle(known, paid[known], force=True)
+            del open_bids[known]
+        if t % 4 == 0 and paid:
+            known = dice.choice(list(paid))
+            new = 0.25 * dice.randrange(12)
+            live.correct(known, new, force=True)
+            expected += max(new - paid[known], 0.0)
+            paid[known] = new
+        if t % 11 == 0:
+            live.reset(dice.choice([0.0, 500.0]))
+        if t % 17 == 0:
+            clock.step(dice.choice([86_400.0, 9 * 86_400.0, -3 * 86_400.0]))
+        if t % 23 == 0 and url:
+            live.close()
+            live = make()
+        total = live.metrics()["total"]
+        assert total >= before
+        assert total == pytest.approx(expected, rel=1e-13)
+        before = total
+    live.close()
+
+
+def test_the_total_is_an_exact_sum():
+    live = LivePacer(DualMirrorDescent(budget=1e6, horizon=50, step=0.1, start=0.5))
+    for _ in range(1000):
+        live.settle(live.bid(1.0), 0.1, force=True)
+    assert live.metrics()["total"] == 100.0

@@ -44,6 +44,8 @@ class RuleState(NamedTuple):
     """Money spent, and held back for open requests."""
     spent: ExactSum
     """The cost of settled requests, in the units of the budgets."""
+    total: ExactSum
+    """The same without the corrections to a lower cost. It never falls."""
     forfeited: FloatArray
     """Money that the limits of ceilings leave out, shape (m,): savings given up, the past of a changed ceiling."""
 
@@ -180,9 +182,8 @@ class PrimalDual:
     def init(self) -> RuleState:
         """Return the state before the first request."""
         empty = ExactSum.zeros((self.setting.resources,))
-        return RuleState(
-            1, self._fitted_primal.init(self.setting), self._fitted_dual.init(self.setting), empty, empty, empty.total
-        )
+        primal, dual = self._fitted_primal.init(self.setting), self._fitted_dual.init(self.setting)
+        return RuleState(1, primal, dual, empty, empty, empty, empty.total)
 
     def require_sound(self, state: RuleState) -> None:
         """Raise a ValueError unless a state from a file can be used."""
@@ -191,8 +192,9 @@ class PrimalDual:
         prices = self._fitted_dual.prices(state.dual, self.setting)
         if not (prices.min() >= 0 and prices.max() <= self.setting.radius * (1 + 1e-9)):
             raise ValueError("a price is below 0 or above the largest price")
-        if state.spent.value.min() < 0:
-            raise ValueError("the money spent is negative")
+        for amounts in (state.spent.value, state.total.value):
+            if not (amounts.min() >= 0 and amounts.max() <= LARGEST_STORED):
+                raise ValueError("the money spent is out of range")
         if not np.abs(state.forfeited).max() < LARGEST_STORED:
             raise ValueError("the money given up is out of range")
 
@@ -249,7 +251,8 @@ class PrimalDual:
         action = _draw(chances.tolist(), rng.random())
         bound = most[action] if budgets.has_caps_only else np.where(budgets.is_cap, most[action], 0.0)
         opened = OpenChoice(t, context, prices, playable, action, chances, target, counted, bound, base)
-        return RuleState(t + 1, state.primal, dual, state.committed.add(bound), state.spent, forfeited), opened
+        committed = state.committed.add(bound)
+        return RuleState(t + 1, state.primal, dual, committed, state.spent, state.total, forfeited), opened
 
     def _counted_request(
         self, costs: FloatArray | None, bounds: FloatArray | None, round: int
@@ -332,13 +335,15 @@ class PrimalDual:
             self._fitted_dual.update(state.dual, gradient, self.setting),
             state.committed.add(capped).add(-opened.bound),
             state.spent.add(paid),
+            state.total.add(paid),
             state.forfeited,
         )
 
     def correct(self, state: RuleState, difference: FloatArray) -> RuleState:
         """Return the state after the cost (m,) of a closed choice has changed. Prices and beliefs stay."""
         capped = np.where(self.budget_set.is_cap, difference, 0.0)
-        return state._replace(committed=state.committed.add(capped), spent=state.spent.add(difference))
+        total = state.total.add(np.maximum(difference, 0.0))
+        return state._replace(committed=state.committed.add(capped), spent=state.spent.add(difference), total=total)
 
     def learn(self, state: RuleState, opened: OpenChoice, outcomes: ActionOutcomes) -> RuleState:
         """Return the state after outcomes with costs as the budgets count: the primal learns."""

@@ -64,6 +64,8 @@ class CampaignState(NamedTuple):
     """The number of the present period; 0 if there is none."""
     others: Mapping[int, ExactSum] = {}
     """The payments of other periods by number."""
+    total: ExactSum = ExactSum(0.0, 0.0)
+    """All that was ever spent. It never falls, whatever periods, resets and corrections do."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,7 @@ class PacerCopy(RoundsCopy[CampaignState, tuple[float, float]]):
                 "paces several campaigns at once",
                 "Give a pacer of one campaign. Open one LivePacer for each campaign",
             )
-        others = {"periods": np.zeros(KEPT, np.int64), "payments": np.zeros((KEPT, 2))}
+        others = {"periods": np.zeros(KEPT, np.int64), "payments": np.zeros((KEPT, 2)), "total": np.zeros(2)}
         self._packer = StatePacker(self._start, {}, others)
 
     @property
@@ -143,16 +145,16 @@ class PacerCopy(RoundsCopy[CampaignState, tuple[float, float]]):
 
     def state_at(self, now: float) -> CampaignState:
         """Return the state in the period that a time is in. It is the same object in the present period."""
-        rule, since, others = self.state
+        rule, since, others, _ = self.state
         number = self.period_at(now)
         if number == since:
             return self.state
         if len(str(number)) != len(str(since)):  # the first period, or of another kind
-            return CampaignState(rule, number)
+            return self.state._replace(since=number, others={})
         since, sums = turned({**others, since: rule.spent}, number, ExactSum.zeros())
         if since == self.state.since:  # a clock that is set back begins no period
             return self.state
-        return CampaignState(self.pacer.renewed(rule, sums.pop(since)), since, sums)
+        return self.state._replace(rule=self.pacer.renewed(rule, sums.pop(since)), since=since, others=sums)
 
     def refusal(self, number: int, status: int | None) -> TokenError:
         """Return the error for a bid with this status."""
@@ -168,7 +170,8 @@ class PacerCopy(RoundsCopy[CampaignState, tuple[float, float]]):
         periods[0] = state.since
         for place, (number, spent) in enumerate(sorted(state.others.items()), 1):
             periods[place], payments[place] = number, spent
-        return self._packer.encode(state.rule, periods.tobytes() + payments.tobytes())
+        total = np.array(state.total, "<f8")
+        return self._packer.encode(state.rule, periods.tobytes() + payments.tobytes() + total.tobytes())
 
     def decode_state(self, data: bytes, asked: int) -> CampaignState:
         _, arrays = unpack_checked(data)
@@ -184,7 +187,10 @@ class PacerCopy(RoundsCopy[CampaignState, tuple[float, float]]):
         known = since, *others
         if min(known) < 0 or not all(0 <= sums.value < math.inf for sums in others.values()):
             raise ValueError("the payments of a period contradict each other")
-        return CampaignState(rule, since, others)
+        total = ExactSum(*arrays["total"].tolist())
+        if not 0 <= total.value <= LARGEST_STORED:
+            raise ValueError("the sum of all payments is out of range")
+        return CampaignState(rule, since, others, total)
 
     def encode_round(self, content: tuple[float, float]) -> bytes:
         return raw_bytes(np.array(content, dtype=np.float64))
@@ -195,10 +201,11 @@ class PacerCopy(RoundsCopy[CampaignState, tuple[float, float]]):
 
     def state_without(self, state: CampaignState, expired: Iterable[int]) -> CampaignState:
         """Return the state after bids have expired: each counts as paid in full, and the price stays."""
-        rule = state.rule
         for number in expired:
-            rule = self.pacer.correct(rule, self.open[number].content[0])
-        return state if rule is state.rule else state._replace(rule=rule)
+            amount = self.open[number].content[0]
+            rule = self.pacer.correct(state.rule, amount)
+            state = state._replace(rule=rule, total=state.total.add(amount))
+        return state
 
     def decode_round(self, row: RoundRow) -> tuple[float, float]:
         amount, value = np.frombuffer(row.content, dtype="<f8").tolist()
@@ -445,7 +452,8 @@ class LivePacer(Stored[PacerCopy]):
         rule = self.pacer.settle(copy.state.rule, Outcome(paid, value, price, amount, won))
         self._pay(number, found.epoch, paid)
         content: Any = amount, value, paid
-        return copy.changing(copy.state._replace(rule=rule), number, found._replace(content=content), DONE)
+        state = copy.state._replace(rule=rule, total=copy.state.total.add(paid))
+        return copy.changing(state, number, found._replace(content=content), DONE)
 
     def _require_plausible(self, number: int, paid: float, amount: float) -> None:
         most = ABSURD * amount if amount > 0 else self._replica.copy.limit
@@ -504,7 +512,8 @@ class LivePacer(Stored[PacerCopy]):
         key = str(Token(number, epoch=epoch))
         if self._spending is not None:
             self._spending.correct(key, paid, who, note)
-        state = copy.state._replace(rule=self.pacer.correct(copy.state.rule, paid - before))
+        rule, total = self.pacer.correct(copy.state.rule, paid - before), copy.state.total.add(max(paid - before, 0.0))
+        state = copy.state._replace(rule=rule, total=total)
         change = copy.changing(state, number, OpenRound(content, epoch, now), CORRECTED, correction)
         return Recorded(change, [entry("corrected", before, paid, key=key, who=who, note=note)])
 
@@ -665,13 +674,14 @@ class LivePacer(Stored[PacerCopy]):
         """Return figures for monitoring. `plan` is the money that an even spender would have spent by now.
 
         It is spent evenly over the requests of the horizon, or over the time of a period. A rule without a budget has
-        no `limit` and no `plan`.
+        no `limit` and no `plan`. `total` is all that was ever spent: it never falls.
         """
         figures: Metrics = self._replica.look(self._metrics)
         return figures
 
     def _metrics(self) -> Metrics:
-        copy, pacer, state = self._replica.copy, self.pacer, self._replica.copy.state.rule
+        copy, pacer = self._replica.copy, self.pacer
+        state, total = copy.state.rule, copy.state.total
         share = min(copy.asked / pacer.horizon, 1.0)
         if copy.period is not None:
             share = elapsed(copy.period, copy.timezone, self._replica.now())
@@ -680,6 +690,7 @@ class LivePacer(Stored[PacerCopy]):
             "requests": copy.asked,
             "open": len(copy.open),
             "spent": float(state.spent.value),
+            "total": float(total.value),
             "held": copy.held,
             **limits,
             "overshoot": float(pacer.overspent(state)),
