@@ -514,3 +514,35 @@ def test_the_total_is_all_that_was_ever_spent(tmp_path, kind):
         before = total
     assert expected > chooser.spent[0]
     chooser.close()
+
+
+def test_a_correction_never_leaves_less_than_nothing_spent(tmp_path):
+    """0.1 is lost in the rounding of far larger costs, so that taking it away again would leave less than 0."""
+    rule = PrimalDual(EXP3IX(2), HedgeDual(), Budget(1e50, 1e50), horizon=10)
+    with Chooser.open(tmp_path / "s.db", rule, durability="relaxed") as chooser:
+        choices = [chooser.act([], costs=[0.0, 0.0]) for _ in range(3)]
+        for choice in choices:
+            chooser.settle(choice, 0.5)
+        for choice, cost in zip(choices, (0.1, 1e50, 1e30), strict=True):
+            chooser.correct(choice, cost, force=True)
+        for choice in (choices[1], choices[2], choices[0]):
+            chooser.correct(choice, 0.0)
+        assert chooser.spent[0] >= 0
+    Chooser.open(tmp_path / "s.db", rule).close()
+
+
+def test_a_price_in_equal_steps_stays_below_the_largest_price(tmp_path):
+    """Even after a cost beside which that price is lost in rounding."""
+    rule = PrimalDual(EXP3IX(2), EuclideanDual(), Budget(3.0, 1.0), horizon=10)
+    with Chooser.open(tmp_path / "s.db", rule, durability="relaxed") as chooser:
+        choice = chooser.act([], costs=[0.5, 0.5])
+        with pytest.warns(BrokenBoundWarning):
+            chooser.settle(choice, 0.5, 1e40, force=True)
+        assert chooser.prices[0] == pytest.approx(10 / 3)
+    Chooser.open(tmp_path / "s.db", rule).close()
+
+
+def test_a_ceiling_without_a_horizon_gets_none():
+    chooser = Chooser(PrimalDual(LinearUCB(2, 1), EuclideanDual(step=0.1), Ceiling(0.5, 1.0)))
+    with pytest.raises(InputError, match="horizon: is not used by this rule"):
+        chooser.change(horizon=40)

@@ -25,7 +25,7 @@ from longterm._base.arrays import FloatArray
 from longterm._base.exact_sum import ExactSum
 from longterm._base.messages import shown
 from longterm.errors import InputError, NonFiniteError
-from longterm.money.budgets import LARGEST_STORED, Budget, BudgetSet, Ceiling
+from longterm.money.budgets import LARGEST_STORED, Budget, BudgetSet, Ceiling, positive_scalar_in_range
 from longterm.money.choosing.duals import Dual, Setting, Situation
 from longterm.money.choosing.primals import ActionOutcomes, ChoiceRequest, OpenChoice, Primal
 
@@ -128,7 +128,7 @@ class PrimalDual:
                 f"no sequence of {self.horizon} requests can reach the limit of any of them",
                 "Leave out a budget that cannot bind, or check its limit and largest cost",
             )
-        validate.validate_fields(self, validate.positive_scalar, "radius", "slater", optional=True)
+        validate.validate_fields(self, positive_scalar_in_range, "radius", "slater", optional=True)
         if np.any(self.budget_set.sign < 0) and not self.stop and self.slater is None and self.radius is None:
             raise InputError(
                 "slater",
@@ -341,6 +341,7 @@ class PrimalDual:
 
     def correct(self, state: RuleState, difference: FloatArray) -> RuleState:
         """Return the state after the cost (m,) of a closed choice has changed. Prices and beliefs stay."""
+        difference = np.maximum(difference, -state.spent.value)  # rounding of much larger costs takes no more than all
         capped = np.where(self.budget_set.is_cap, difference, 0.0)
         total = state.total.add(np.maximum(difference, 0.0))
         return state._replace(committed=state.committed.add(capped), spent=state.spent.add(difference), total=total)
@@ -397,6 +398,8 @@ class PrimalDual:
                 raise InputError("least_reward", "is not used by this rule", "Change the limit of a budget")
             dual = replace(dual, least_reward=least_reward)
         changed = [replace(budget, **budgets.get(budget.name, {})) for budget in known]
+        if horizon is not None and self.horizon is None:
+            raise InputError("horizon", "is not used by this rule", "Change the limits of its ceilings")
         unit = self.unit if len(known) == 1 else self.budget_set.unit.tolist()
         horizon = self.horizon if horizon is None else horizon
         return replace(self, dual=dual, budgets=changed, horizon=horizon, unit=unit)
