@@ -523,9 +523,9 @@ def test_a_correction_never_leaves_less_than_nothing_spent(tmp_path):
         choices = [chooser.act([], costs=[0.0, 0.0]) for _ in range(3)]
         for choice in choices:
             chooser.settle(choice, 0.5)
-        for choice, cost in zip(choices, (0.1, 1e50, 1e30), strict=True):
+        for choice, cost in zip(choices, (1e50, 1e30, 0.1), strict=True):
             chooser.correct(choice, cost, force=True)
-        for choice in (choices[1], choices[2], choices[0]):
+        for choice in (choices[1], choices[0], choices[2]):
             chooser.correct(choice, 0.0)
         assert chooser.spent[0] >= 0
     Chooser.open(tmp_path / "s.db", rule).close()
@@ -546,3 +546,28 @@ def test_a_ceiling_without_a_horizon_gets_none():
     chooser = Chooser(PrimalDual(LinearUCB(2, 1), EuclideanDual(step=0.1), Ceiling(0.5, 1.0)))
     with pytest.raises(InputError, match="horizon: is not used by this rule"):
         chooser.change(horizon=40)
+
+
+def test_an_announced_cost_near_zero_leaves_the_chooser_usable(tmp_path):
+    """The ratio of the cost to it would be infinite."""
+    rule = PrimalDual(ThompsonSampling(2, 1, learn_costs=True), EuclideanDual(), Budget(3.0, 1.0), horizon=10)
+    with Chooser.open(tmp_path / "s.db", rule, durability="relaxed") as chooser:
+        choice = chooser.act([1.0], costs=[5e-324, 5e-324], bounds=[1.0, 1.0])
+        chooser.settle(choice, 0.5, 1.0)
+    with Chooser.open(tmp_path / "s.db", rule, durability="relaxed") as chooser:
+        assert chooser.spent[0] == 1.0
+        assert chooser.act([1.0], costs=[0.5, 0.5]).action is not None
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda huge: EuclideanDual(step=huge),
+        lambda huge: EntropicDual(huge),
+        lambda huge: PrimalDual(EXP3IX(2), HedgeDual(), Budget(3.0, 1.0), 10, radius=huge),
+        lambda huge: PrimalDual(EXP3IX(2), HedgeDual(), Budget(3.0, 1.0), 10, slater=1 / huge),
+    ],
+)
+def test_hyperparameters_out_of_range_are_refused(make):
+    with pytest.raises(InputError, match="out of range"):
+        make(1e51)
