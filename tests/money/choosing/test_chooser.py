@@ -550,12 +550,13 @@ def test_a_ceiling_without_a_horizon_gets_none():
 
 def test_an_announced_cost_near_zero_leaves_the_chooser_usable(tmp_path):
     """The ratio of the cost to it would be infinite."""
-    rule = PrimalDual(ThompsonSampling(2, 1, learn_costs=True), EuclideanDual(), Budget(3.0, 1.0), horizon=10)
+    rule = PrimalDual(ThompsonSampling(2, 1, learn_costs=True), EuclideanDual(), Budget(30.0, 1.0), horizon=100)
     with Chooser.open(tmp_path / "s.db", rule, durability="relaxed") as chooser:
-        choice = chooser.act([1.0], costs=[5e-324, 5e-324], bounds=[1.0, 1.0])
-        chooser.settle(choice, 0.5, 1.0)
+        for _ in range(40):  # until the beliefs are stored
+            choice = chooser.act([1.0], costs=[5e-324, 5e-324], bounds=[1.0, 1.0])
+            chooser.settle(choice, 0.5, 0.25)
     with Chooser.open(tmp_path / "s.db", rule, durability="relaxed") as chooser:
-        assert chooser.spent[0] == 1.0
+        assert chooser.spent[0] == 10.0
         assert chooser.act([1.0], costs=[0.5, 0.5]).action is not None
 
 
