@@ -90,6 +90,39 @@ def test_the_counter_of_money_never_falls(tmp_path):
         assert metrics(url)["longterm_spent_total", "cent", "money", "team"] == 300
 
 
+def test_the_counter_of_a_pacers_and_a_choosers_money_never_falls(tmp_path):
+    """A correction counts if it raises a payment. A reset says what counts towards the budget, not what was spent."""
+    pacer, chooser = ("longterm_spent_total", "", "", "campaign"), ("longterm_spent_total", "", "images", "money")
+    with in_thread(tmp_path) as url, Client(url) as client:
+        bids = [client.bid("campaign", 1.0)["token"] for _ in range(2)]
+        choices = [client.act("images", context=[1.0, 0.0], costs=[1.0, 1.0])["token"] for _ in range(2)]
+        seen = []
+        for change in (
+            lambda: client.settle("campaign", bids[0], paid=1.5),
+            lambda: client.reset("campaign", spent=500.0),
+            lambda: client.reset("campaign"),
+            lambda: client.settle("campaign", bids[1], paid=0.25),
+            lambda: client.correct_round("campaign", bids[0], 2.0),
+            lambda: client.correct_round("campaign", bids[0], 0.0),
+        ):
+            change()
+            seen.append(metrics(url)[pacer])
+        assert seen == [1.5, 1.5, 1.5, 1.75, 2.25, 2.25]
+        seen = []
+        for change in (
+            lambda: client.settle("images", choices[0], reward=1.0, cost=1.0),
+            lambda: client.correct_round("images", choices[0], 0.25),
+            lambda: client.correct_round("images", choices[0], 0.5),
+            lambda: client.skip("images", choices[1]),
+        ):
+            change()
+            seen.append(metrics(url)[chooser])
+        assert seen == [1.0, 1.0, 1.25, 2.25]
+        assert metrics(url)["longterm_spent", "", "images", "money"] == 1.5
+    with in_thread(tmp_path) as url:
+        assert (metrics(url)[pacer], metrics(url)[chooser]) == (2.25, 2.25)
+
+
 def test_every_status_is_counted(tmp_path):
     json = {"Content-Type": "application/json"}
     with in_thread(tmp_path, token="a-long-random-text") as url:

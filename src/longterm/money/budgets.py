@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,12 +25,45 @@ from numpy.typing import NDArray
 from longterm._base import validate
 from longterm._base.arrays import FloatArray
 from longterm._base.exact_sum import GUARD, ExactSum
+from longterm._base.validate import Hyper
 from longterm.errors import InputError
 
 LARGEST_NUMBER = 1e50
 """Contexts, costs and limits are at most this large, so that products of several are finite."""
 LARGEST_STORED = 1e150
 """Numbers that rules compute from such input are smaller. Files with larger ones are refused."""
+
+
+def in_range(argument: str, value: Any) -> Hyper:
+    """Return a number, or an array of numbers, from 0 to `LARGEST_NUMBER`."""
+    checked = validate.non_negative(argument, value)
+    if np.any(checked > LARGEST_NUMBER):
+        raise out_of_range(argument, value)
+    return checked
+
+
+def positive_in_range(argument: str, value: Any) -> Hyper:
+    """Return a number, or an array of numbers, from 1 / `LARGEST_NUMBER` to `LARGEST_NUMBER`."""
+    checked = validate.positive(argument, value)
+    if np.any((checked < 1 / LARGEST_NUMBER) | (checked > LARGEST_NUMBER)):
+        raise out_of_range(argument, value)
+    return checked
+
+
+def scalar_in_range(argument: str, value: Any) -> float:
+    """Return a single number from 0 to `LARGEST_NUMBER`."""
+    return validate.scalar(argument, in_range(argument, value))
+
+
+def positive_scalar_in_range(argument: str, value: Any) -> float:
+    """Return a single number from 1 / `LARGEST_NUMBER` to `LARGEST_NUMBER`."""
+    return validate.scalar(argument, positive_in_range(argument, value))
+
+
+def out_of_range(argument: str, value: Any, round: int | None = None) -> InputError:
+    """Return the error for a number that is so large or small that products of several may overflow."""
+    remedy = f"Give a number between {1 / LARGEST_NUMBER:g} and {LARGEST_NUMBER:g}, in another unit of money if need be"
+    return InputError(argument, f"{value} is out of range", remedy, round=round)
 
 
 @dataclass(frozen=True)
@@ -66,8 +99,7 @@ class Budget:
     name: str = "money"
 
     def __post_init__(self) -> None:
-        validate.validate_fields(self, validate.positive_scalar, "limit", "largest")
-        _require_usual_size(self, "limit", "largest")
+        validate.validate_fields(self, positive_scalar_in_range, "limit", "largest")
         if self.kind not in ("at most", "at least"):
             raise InputError("kind", f"{self.kind!r} is not known", "Choose 'at most' or 'at least'")
         if self.above_cheapest and self.kind == "at least":
@@ -118,22 +150,13 @@ class Ceiling:
     above_cheapest: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        validate.validate_fields(self, validate.positive_scalar, "per_request", "largest")
-        validate.validate_fields(self, validate.non_negative_scalar, "credit")
-        validate.validate_fields(self, validate.non_negative_scalar, "bank", optional=True)
-        _require_usual_size(self, "per_request", "largest")
-        validate.require_at_most("credit", self.credit, LARGEST_NUMBER, "larger numbers are out of range")
+        validate.validate_fields(self, positive_scalar_in_range, "per_request", "largest")
+        validate.validate_fields(self, scalar_in_range, "credit")
+        validate.validate_fields(self, scalar_in_range, "bank", optional=True)
 
     def rate(self, horizon: int | None) -> float:
         """Return ρ̂ = per_request / largest, at most 1."""
         return min(self.per_request / self.largest, 1.0)
-
-
-def _require_usual_size(budget: Budget | Ceiling, *fields: str) -> None:
-    """Raise an InputError if an amount of money is so large or small that products with it overflow."""
-    for field in fields:
-        if not 1 / LARGEST_NUMBER <= getattr(budget, field) <= LARGEST_NUMBER:
-            raise InputError(field, f"{getattr(budget, field)} is out of range", "Choose another unit of money")
 
 
 @dataclass(frozen=True, eq=False)

@@ -43,9 +43,12 @@ def project_corner(point: FloatArray, radius: float) -> FloatArray:
     positive = np.maximum(point, 0.0)
     if positive.sum() <= radius:
         return positive
-    ordered = np.sort(positive)[::-1]
+    # The projection of a point whose coordinates are all larger by the same number is the same. So the radius is not
+    # lost in the rounding of far larger prices.
+    shifted = (positive - positive.max()) + radius
+    ordered = np.sort(shifted)[::-1]
     excess = (np.cumsum(ordered) - radius) / np.arange(1, len(ordered) + 1)
-    return np.asarray(np.maximum(positive - excess[np.flatnonzero(ordered > excess)[-1]], 0.0))
+    return np.asarray(np.clip(shifted - excess[np.flatnonzero(ordered > excess)[-1]], 0.0, radius))
 
 
 def scale_to_radius(prices: FloatArray, radius: float) -> FloatArray:

@@ -83,7 +83,7 @@ class _Collector:
         for key, about in _MONEY.items():
             yield self._money(GaugeMetricFamily(f"longterm_{key}", about, labels=("object", "part", "unit")), key)
         spent = CounterMetricFamily("longterm_spent", "Money ever spent", labels=("object", "part", "unit"))
-        yield self._money(spent, "total", "spent")
+        yield self._money(spent, "total")
         for key, about in _GAUGES.items():
             gauge = GaugeMetricFamily(f"longterm_{key}", about, labels=("object", "part"))
             for name, found in self._figures.items():
@@ -96,11 +96,10 @@ class _Collector:
         yield self._counted("actions", "Actions chosen", ("object", "action"))
         yield self._latencies()
 
-    def _money(self, family: Any, *keys: str) -> Any:
-        """Return a family with the first of these figures that an object has."""
+    def _money(self, family: Any, key: str) -> Any:
+        """Return a family with a figure of the objects that have it."""
         for name, found in self._figures.items():
-            key = next((key for key in keys if key in found), None)
-            for part, value in _parts(found[key] if key is not None else {}):
+            for part, value in _parts(found.get(key, {})):
                 family.add_metric((name, part, self._units.get(name, "")), value)
         return family
 

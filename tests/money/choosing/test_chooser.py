@@ -1,6 +1,7 @@
 """The chooser: never over budget on any sequence, late and lost outcomes, every call all or nothing."""
 
 import math
+import random
 import warnings
 
 import numpy as np
@@ -14,6 +15,7 @@ from longterm.errors import AlreadyToldError, BrokenBoundWarning, HorizonWarning
 from longterm.money import (
     EXP3IX,
     Budget,
+    Ceiling,
     Chooser,
     EntropicDual,
     EuclideanDual,
@@ -474,3 +476,99 @@ def test_labels_of_some_actions_teach_those():
     assert after[0] > 0.5 * before[0]
     with pytest.raises(InputError, match="are missing for every action"):
         made.teach([1.0], [np.nan] * 3)
+
+
+@pytest.mark.parametrize("kind", ["budget", "ceiling"])
+def test_the_total_is_all_that_was_ever_spent(tmp_path, kind):
+    """It grows with every cost and every correction to a higher one, and never falls."""
+    budget = Budget(40.0, 1.0) if kind == "budget" else Ceiling(0.5, 1.0, 9.0)
+    rule = PrimalDual(EXP3IX(2), HedgeDual(), budget, horizon=200)
+    dice, expected, before, costs = random.Random(1), 0.0, 0.0, {}
+
+    def made():
+        return Chooser.open(tmp_path / "s.db", rule, durability="relaxed", expire_after=5)
+
+    chooser = made()
+    for t in range(120):
+        choice = chooser.act([], costs=[0.5, 0.75])
+        for old in [old for old in costs if costs[old] is None and old.number not in chooser.pending]:
+            costs[old] = (0.5, 0.75)[old.action]  # it has expired
+            expected += costs[old]
+        if choice.action is not None:
+            costs[choice] = None
+            if t % 3:
+                costs[choice] = 0.25 * dice.randrange(3)
+                chooser.settle(choice, 0.5, costs[choice])
+                expected += costs[choice]
+        known = dice.choice([old for old in costs if costs[old] is not None] or [None])
+        if known is not None:
+            new = 0.25 * dice.randrange(4)
+            chooser.correct(known, new)
+            expected += max(new - costs[known], 0.0)
+            costs[known] = new
+        if t % 40 == 0:
+            chooser.close()
+            chooser = made()
+        total = chooser.metrics()["total"]["money"]
+        assert total == expected >= before
+        before = total
+    assert expected > chooser.spent[0]
+    chooser.close()
+
+
+def test_a_correction_never_leaves_less_than_nothing_spent(tmp_path):
+    """0.1 is lost in the rounding of far larger costs, so that taking it away again would leave less than 0."""
+    rule = PrimalDual(EXP3IX(2), HedgeDual(), Budget(1e50, 1e50), horizon=10)
+    with Chooser.open(tmp_path / "s.db", rule, durability="relaxed") as chooser:
+        choices = [chooser.act([], costs=[0.0, 0.0]) for _ in range(3)]
+        for choice in choices:
+            chooser.settle(choice, 0.5)
+        for choice, cost in zip(choices, (1e50, 1e30, 0.1), strict=True):
+            chooser.correct(choice, cost, force=True)
+        for choice in (choices[1], choices[0], choices[2]):
+            chooser.correct(choice, 0.0)
+        assert chooser.spent[0] >= 0
+    Chooser.open(tmp_path / "s.db", rule).close()
+
+
+def test_a_price_in_equal_steps_stays_below_the_largest_price(tmp_path):
+    """Even after a cost beside which that price is lost in rounding."""
+    rule = PrimalDual(EXP3IX(2), EuclideanDual(), Budget(3.0, 1.0), horizon=10)
+    with Chooser.open(tmp_path / "s.db", rule, durability="relaxed") as chooser:
+        choice = chooser.act([], costs=[0.5, 0.5])
+        with pytest.warns(BrokenBoundWarning):
+            chooser.settle(choice, 0.5, 1e40, force=True)
+        assert chooser.prices[0] == pytest.approx(10 / 3)
+    Chooser.open(tmp_path / "s.db", rule).close()
+
+
+def test_a_ceiling_without_a_horizon_gets_none():
+    chooser = Chooser(PrimalDual(LinearUCB(2, 1), EuclideanDual(step=0.1), Ceiling(0.5, 1.0)))
+    with pytest.raises(InputError, match="horizon: is not used by this rule"):
+        chooser.change(horizon=40)
+
+
+def test_an_announced_cost_near_zero_leaves_the_chooser_usable(tmp_path):
+    """The ratio of the cost to it would be infinite."""
+    rule = PrimalDual(ThompsonSampling(2, 1, learn_costs=True), EuclideanDual(), Budget(30.0, 1.0), horizon=100)
+    with Chooser.open(tmp_path / "s.db", rule, durability="relaxed") as chooser:
+        for _ in range(40):  # until the beliefs are stored
+            choice = chooser.act([1.0], costs=[5e-324, 5e-324], bounds=[1.0, 1.0])
+            chooser.settle(choice, 0.5, 0.25)
+    with Chooser.open(tmp_path / "s.db", rule, durability="relaxed") as chooser:
+        assert chooser.spent[0] == 10.0
+        assert chooser.act([1.0], costs=[0.5, 0.5]).action is not None
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda huge: EuclideanDual(step=huge),
+        lambda huge: EntropicDual(huge),
+        lambda huge: PrimalDual(EXP3IX(2), HedgeDual(), Budget(3.0, 1.0), 10, radius=huge),
+        lambda huge: PrimalDual(EXP3IX(2), HedgeDual(), Budget(3.0, 1.0), 10, slater=1 / huge),
+    ],
+)
+def test_hyperparameters_out_of_range_are_refused(make):
+    with pytest.raises(InputError, match="out of range"):
+        make(1e51)

@@ -21,7 +21,16 @@ from longterm.errors import (
     SkippedTokenError,
     UnknownTokenError,
 )
-from longterm.money import DualMirrorDescent, LivePacer, Outcome, PlannedMirrorDescent, PriceHistory
+from longterm.money import (
+    DualMirrorDescent,
+    FirstPricePacer,
+    LivePacer,
+    Outcome,
+    PlannedMirrorDescent,
+    PriceHistory,
+    ReturnOnSpend,
+)
+from longterm.money.pacing.landscapes import SeenPrices
 from longterm.money.prices import MAX_LOG_STEP, MAX_PRICE_RATIO, entropic_step
 
 PACERS = {
@@ -334,3 +343,139 @@ def test_stored_periods_that_make_no_sense_are_refused(tmp_path):
         for others in ({202601: (-1.0, 0.0)}, {-4: (1.0, 0.0)}, {202601: (float("nan"), 0.0)}):
             with pytest.raises(ValueError, match="payments"):
                 copy.decode_state(copy.encode_state(state._replace(others=others)), copy.asked)
+
+
+def test_a_price_below_zero_is_stored(tmp_path):
+    """A Euclidean price falls below 0 while a floor is missed: every request is wanted."""
+    pacer = DualMirrorDescent(20.0, 10, step=0.1, start=0.5, mirror="euclidean", floor=20.0)
+    with opened(tmp_path, pacer) as live:
+        for _ in range(4):
+            live.settle(live.bid(1.0), 0.0)
+        figures = live.metrics()
+    assert figures["price"] < 0
+    with opened(tmp_path, pacer) as live:
+        assert live.metrics() == figures
+
+
+@pytest.mark.parametrize("url", [True, False])
+def test_no_budget(tmp_path, url):
+    pacer = ReturnOnSpend(target=2.0, horizon=100, largest_value=10.0, largest_bid=20.0)
+    live = opened(tmp_path, pacer) if url else LivePacer(pacer)
+    first = live.bid(4.0)
+    live.bid(8.0)
+    live.settle(first, 1.5, won=True)
+    figures = live.metrics()
+    assert (figures["spent"], figures["overshoot"]) == (1.5, 0.0)
+    assert figures["held"] > 0
+    assert not {"limit", "plan"} & set(figures)
+    if url:
+        live.close()
+        with opened(tmp_path, pacer) as live:
+            assert live.metrics() == figures
+
+
+def test_steps_follow_a_changed_budget(tmp_path):
+    """The next start may give the pacer as before the change or as after it."""
+    given = {"target": 2.0, "horizon": 100, "largest_value": 10.0, "largest_bid": 20.0}
+    with opened(tmp_path, ReturnOnSpend(**given)) as live:
+        live.change(budget=40.0, horizon=90)
+        bid = live.bid(4.0)
+        live.settle(bid, 4.0, won=True)
+        price = live.metrics()["price"]
+    assert price > 0
+    for again in (given, given | {"budget": 40.0, "horizon": 90}):
+        with opened(tmp_path, ReturnOnSpend(**again)) as live:
+            assert (live.metrics()["price"], live.metrics()["limit"]) == (price, 40.0)
+
+
+@pytest.mark.parametrize("url", [True, False])
+def test_amounts_out_of_range_are_refused(tmp_path, url):
+    pacer = DualMirrorDescent(1e50, 10, step=0.1, start=0.5)
+    live = opened(tmp_path, pacer) if url else LivePacer(pacer)
+    first, second = live.bid(1.0), live.bid(1.0)
+    live.settle(first, first.amount)
+    for call in (
+        lambda: live.bid(1.01e50),
+        lambda: live.settle(second, 1.7e308, force=True),
+        lambda: live.settle(second, 1.0, price=1e51),
+        lambda: live.correct(first, 1.7e308, force=True),
+        lambda: live.reset(1e51),
+        lambda: live.change(budget=1e51),
+        lambda: live.change(budget=1e-51),
+    ):
+        with pytest.raises(InputError, match=r"out of range\. Give a number between 1e-50 and 1e[+]50"):
+            call()
+    live.correct(first, 1e50, force=True)
+    live.settle(second, 1.0)
+    assert live.spent == 1e50
+    live.close()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda huge: DualMirrorDescent(huge, 10, 0.1, 0.5),
+        lambda huge: DualMirrorDescent(1.0, 10, huge, 0.5),
+        lambda huge: DualMirrorDescent(1.0, 10, 0.1, 1 / huge),
+        lambda huge: DualMirrorDescent(np.array([1.0, huge]), 10, 0.1, 0.5),
+        lambda huge: DualMirrorDescent.calibrated(huge, 10, PriceHistory([1.0], [1], 0.5)),
+        lambda huge: PlannedMirrorDescent(1.0, 10, 0.1, huge, PriceHistory([1.0], [1], 0.5)),
+        lambda huge: PriceHistory([1.0, huge], [1, 1], 0.5),
+        lambda huge: FirstPricePacer(1.0, 10, SeenPrices([0.0, 1.0]), 0.5, huge),
+        lambda huge: SeenPrices([0.0, huge]),
+        lambda huge: ReturnOnSpend(huge, 10, 1.0, 1.0),
+        lambda huge: ReturnOnSpend(1.0, 10, 1.0, 1.0, budget=huge),
+        lambda huge: ReturnOnSpend(1e-40, 10, 1e40, 1.0),  # so are the default steps
+    ],
+)
+def test_hyperparameters_out_of_range_are_refused(make):
+    with pytest.raises(InputError, match="out of range"):
+        make(1e51)
+
+
+@pytest.mark.parametrize("url", [True, False])
+@pytest.mark.filterwarnings("ignore::longterm.errors.OverspentWarning")
+def test_the_total_is_all_that_was_ever_spent(tmp_path, url):
+    """Over periods, resets, corrections in both directions, expiries, and a clock that is set back."""
+    clock, dice, expected, before = ManualClock(), random.Random(3), 0.0, 0.0
+    options = {"period": "day", "expire_after": 6, "clock": clock}
+    make = (lambda: opened(tmp_path, pacer, **options)) if url else lambda: LivePacer(pacer, **options)
+    pacer = DualMirrorDescent(budget=64.0, horizon=50, step=0.1, start=0.5, mirror="euclidean")
+    live, paid, open_bids = make(), {}, {}
+    for t in range(150):
+        bid = live.bid(0.5)
+        open_bids[str(bid)] = bid.amount
+        for old in open_bids.keys() - set(map(str, live.in_flight)):  # they expired, and count in full
+            paid[old] = open_bids.pop(old)
+            expected += paid[old]
+        if t % 3:
+            known = dice.choice(list(open_bids))
+            paid[known] = 0.25 * dice.randrange(8)
+            expected += paid[known]
+            live.settle(known, paid[known], force=True)
+            del open_bids[known]
+        if t % 4 == 0 and paid:
+            known = dice.choice(list(paid))
+            new = 0.25 * dice.randrange(12)
+            live.correct(known, new, force=True)
+            expected += max(new - paid[known], 0.0)
+            paid[known] = new
+        if t % 11 == 0:
+            live.reset(dice.choice([0.0, 500.0]))
+        if t % 17 == 0:
+            clock.step(dice.choice([86_400.0, 9 * 86_400.0, -3 * 86_400.0]))
+        if t % 23 == 0 and url:
+            live.close()
+            live = make()
+        total = live.metrics()["total"]
+        assert total >= before
+        assert total == pytest.approx(expected, rel=1e-13)
+        before = total
+    live.close()
+
+
+def test_the_total_is_an_exact_sum():
+    live = LivePacer(DualMirrorDescent(budget=1e6, horizon=50, step=0.1, start=0.5))
+    for _ in range(1000):
+        live.settle(live.bid(1.0), 0.1, force=True)
+    assert live.metrics()["total"] == 100.0

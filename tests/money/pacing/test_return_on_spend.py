@@ -181,9 +181,9 @@ def test_what_was_spent_is_spent_and_open_bids_are_held_back(rule):
     assert made.act(state, 4.0) > 0
     assert made.act(state, 4.0, hold=18.5) == 1.5
     state = made.settle(state, Outcome(3.0, 4.0, won=True))
-    with pytest.warns(OverspentWarning, match="paid in round 2: 1e[+]200 is more than the money that was left"):
-        state = made.settle(state, Outcome(1e200, 4.0, won=True))
-    assert made.overspent(state) == 1e200
+    with pytest.warns(OverspentWarning, match="paid in round 2: 1e[+]50 is more than the money that was left"):
+        state = made.settle(state, Outcome(1e50, 4.0, won=True))
+    assert made.overspent(state) == 1e50
     assert np.isfinite(state.multiplier)
     assert made.act(state, 4.0) == 0.0
 

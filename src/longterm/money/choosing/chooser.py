@@ -737,7 +737,8 @@ class Chooser(Stored[ChooserCopy]):
     def metrics(self) -> Metrics:
         """Return figures for monitoring; those of money are by the name of a budget.
 
-        `plan` is the money that an even spender would have spent by now, `overshoot` the money spent above a cap.
+        `plan` is the money that an even spender would have spent by now, `overshoot` the money spent above a cap, and
+        `total` all that was ever spent: it never falls.
         """
         figures: Metrics = self._replica.look(self._metrics)
         return figures
@@ -749,6 +750,7 @@ class Chooser(Stored[ChooserCopy]):
         plan = np.maximum(budgets.plan(requests) - state.forfeited, 0.0)
         money = {
             "spent": spent,
+            "total": state.total.value,
             "held": np.maximum(state.committed.value - spent, 0.0) * budgets.is_cap,
             "limit": limit,
             "plan": plan,

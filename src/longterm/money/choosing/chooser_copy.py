@@ -54,6 +54,7 @@ class SmallState(NamedTuple):
     dual: Any
     committed: Any
     spent: Any
+    total: Any
     forfeited: Any
     generator: NDArray[np.uint64]
 
@@ -369,7 +370,8 @@ class ChooserCopy(RoundsCopy[ChooserState, OpenChoice]):
         _decode_generator(self._rng, small.generator)
         with np.errstate(all="ignore"):
             primal, names, lessons = self._beliefs(counts)
-            whole = RuleState(int(small.round), primal, small.dual, small.committed, small.spent, small.forfeited)
+            money = small.committed, small.spent, small.total, small.forfeited
+            whole = RuleState(int(small.round), primal, small.dual, *money)
             for lesson in lessons:
                 whole = self._learn(whole, lesson)
             if self.history is not None:  # the first time; a check of the beliefs is expensive
@@ -433,7 +435,8 @@ def _group_name(action: int, group: str) -> str:
 
 def _small(state: ChooserState) -> SmallState:
     rule = state.rule
-    return SmallState(np.int64(rule.round), rule.dual, rule.committed, rule.spent, rule.forfeited, state.generator)
+    money = rule.committed, rule.spent, rule.total, rule.forfeited
+    return SmallState(np.int64(rule.round), rule.dual, *money, state.generator)
 
 
 _WORD = 2**64

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from longterm._base import validate
 from longterm._base.arrays import FloatArray
 from longterm.errors import InputError
+from longterm.money.budgets import positive_scalar_in_range
 from longterm.money.prices import entropic_step, hedge_prices, project_corner, scale_to_radius
 
 
@@ -60,7 +61,7 @@ class TunedStep(ABC):
     step: float | None
 
     def __post_init__(self) -> None:
-        validate.validate_fields(self, validate.positive_scalar, "step", optional=True)
+        validate.validate_fields(self, positive_scalar_in_range, "step", optional=True)
 
     @abstractmethod
     def default_step(self, setting: Setting) -> float:
@@ -234,7 +235,7 @@ class EntropicDual(TunedStep, Dual):
     step: float | None = None
 
     def __post_init__(self) -> None:
-        validate.validate_fields(self, validate.positive_scalar, "start")
+        validate.validate_fields(self, positive_scalar_in_range, "start")
         super().__post_init__()
 
     def default_step(self, setting: Setting) -> float:

@@ -126,7 +126,7 @@ class _Linear(Primal[LinearState]):
                     costs = [min(ratio, LARGEST_RATIO) - 1.0 for ratio in ratios]
                     if max(ratios) > largest[action]:
                         largest = largest.copy()
-                        largest[action] = max(ratios)
+                        largest[action] = min(max(ratios), LARGEST_STORED / 2)  # an announced cost may be tiny
             if self.learn_noise:
                 variance, squares = self._variance(squares, forecast, reward)
             belief = belief.after(forecast, np.array([reward, *costs]), variance)

@@ -73,7 +73,8 @@ class PlannedPrice(Dual):
     def __post_init__(self) -> None:
         validate.validate_fields(self, validate.count, "every")
         validate.validate_fields(self, validate.positive_scalar, "recovery")
-        if self.least_reward is not None and not 0 <= self.least_reward <= 1:
+        validate.validate_fields(self, validate.non_negative_scalar, "least_reward", optional=True)
+        if self.least_reward is not None and self.least_reward > 1:
             raise InputError("least_reward", f"{self.least_reward} is not in [0, 1]", "Give a number such as 0.9")
 
     def fitted(self, setting: Setting) -> Self:

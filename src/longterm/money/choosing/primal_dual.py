@@ -25,7 +25,7 @@ from longterm._base.arrays import FloatArray
 from longterm._base.exact_sum import ExactSum
 from longterm._base.messages import shown
 from longterm.errors import InputError, NonFiniteError
-from longterm.money.budgets import LARGEST_STORED, Budget, BudgetSet, Ceiling
+from longterm.money.budgets import LARGEST_STORED, Budget, BudgetSet, Ceiling, positive_scalar_in_range
 from longterm.money.choosing.duals import Dual, Setting, Situation
 from longterm.money.choosing.primals import ActionOutcomes, ChoiceRequest, OpenChoice, Primal
 
@@ -44,6 +44,8 @@ class RuleState(NamedTuple):
     """Money spent, and held back for open requests."""
     spent: ExactSum
     """The cost of settled requests, in the units of the budgets."""
+    total: ExactSum
+    """The same without the corrections to a lower cost. It never falls."""
     forfeited: FloatArray
     """Money that the limits of ceilings leave out, shape (m,): savings given up, the past of a changed ceiling."""
 
@@ -126,7 +128,7 @@ class PrimalDual:
                 f"no sequence of {self.horizon} requests can reach the limit of any of them",
                 "Leave out a budget that cannot bind, or check its limit and largest cost",
             )
-        validate.validate_fields(self, validate.positive_scalar, "radius", "slater", optional=True)
+        validate.validate_fields(self, positive_scalar_in_range, "radius", "slater", optional=True)
         if np.any(self.budget_set.sign < 0) and not self.stop and self.slater is None and self.radius is None:
             raise InputError(
                 "slater",
@@ -180,9 +182,8 @@ class PrimalDual:
     def init(self) -> RuleState:
         """Return the state before the first request."""
         empty = ExactSum.zeros((self.setting.resources,))
-        return RuleState(
-            1, self._fitted_primal.init(self.setting), self._fitted_dual.init(self.setting), empty, empty, empty.total
-        )
+        primal, dual = self._fitted_primal.init(self.setting), self._fitted_dual.init(self.setting)
+        return RuleState(1, primal, dual, empty, empty, empty, empty.total)
 
     def require_sound(self, state: RuleState) -> None:
         """Raise a ValueError unless a state from a file can be used."""
@@ -191,8 +192,9 @@ class PrimalDual:
         prices = self._fitted_dual.prices(state.dual, self.setting)
         if not (prices.min() >= 0 and prices.max() <= self.setting.radius * (1 + 1e-9)):
             raise ValueError("a price is below 0 or above the largest price")
-        if state.spent.value.min() < 0:
-            raise ValueError("the money spent is negative")
+        for amounts in (state.spent.value, state.total.value):
+            if not (amounts.min() >= 0 and amounts.max() <= LARGEST_STORED):
+                raise ValueError("the money spent is out of range")
         if not np.abs(state.forfeited).max() < LARGEST_STORED:
             raise ValueError("the money given up is out of range")
 
@@ -249,7 +251,8 @@ class PrimalDual:
         action = _draw(chances.tolist(), rng.random())
         bound = most[action] if budgets.has_caps_only else np.where(budgets.is_cap, most[action], 0.0)
         opened = OpenChoice(t, context, prices, playable, action, chances, target, counted, bound, base)
-        return RuleState(t + 1, state.primal, dual, state.committed.add(bound), state.spent, forfeited), opened
+        committed = state.committed.add(bound)
+        return RuleState(t + 1, state.primal, dual, committed, state.spent, state.total, forfeited), opened
 
     def _counted_request(
         self, costs: FloatArray | None, bounds: FloatArray | None, round: int
@@ -332,13 +335,16 @@ class PrimalDual:
             self._fitted_dual.update(state.dual, gradient, self.setting),
             state.committed.add(capped).add(-opened.bound),
             state.spent.add(paid),
+            state.total.add(paid),
             state.forfeited,
         )
 
     def correct(self, state: RuleState, difference: FloatArray) -> RuleState:
         """Return the state after the cost (m,) of a closed choice has changed. Prices and beliefs stay."""
+        difference = np.maximum(difference, -state.spent.value)  # rounding of much larger costs takes no more than all
         capped = np.where(self.budget_set.is_cap, difference, 0.0)
-        return state._replace(committed=state.committed.add(capped), spent=state.spent.add(difference))
+        total = state.total.add(np.maximum(difference, 0.0))
+        return state._replace(committed=state.committed.add(capped), spent=state.spent.add(difference), total=total)
 
     def learn(self, state: RuleState, opened: OpenChoice, outcomes: ActionOutcomes) -> RuleState:
         """Return the state after outcomes with costs as the budgets count: the primal learns."""
@@ -392,6 +398,8 @@ class PrimalDual:
                 raise InputError("least_reward", "is not used by this rule", "Change the limit of a budget")
             dual = replace(dual, least_reward=least_reward)
         changed = [replace(budget, **budgets.get(budget.name, {})) for budget in known]
+        if horizon is not None and self.horizon is None:
+            raise InputError("horizon", "is not used by this rule", "Change the limits of its ceilings")
         unit = self.unit if len(known) == 1 else self.budget_set.unit.tolist()
         horizon = self.horizon if horizon is None else horizon
         return replace(self, dual=dual, budgets=changed, horizon=horizon, unit=unit)

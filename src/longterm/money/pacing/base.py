@@ -17,7 +17,7 @@ Pacers never change and states are values, so any number of threads may use them
 
 from __future__ import annotations
 
-import math
+import sys
 import warnings
 from abc import ABC, abstractmethod
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
@@ -30,6 +30,7 @@ from longterm._base.per_learner import PerLearner
 from longterm._base.selection import maximum, minimum, where
 from longterm._base.validate import Hyper
 from longterm.errors import InputError, NonFiniteError, OverspentWarning
+from longterm.money.budgets import LARGEST_NUMBER, out_of_range
 
 
 class Outcome(NamedTuple):
@@ -143,7 +144,8 @@ class Pacer(PerLearner, ABC, Generic[S]):
         >>> float(first), float(pacer.act(pacer.init(), 4.0, hold=first))  # the first may yet cost 8
         (8.0, 2.0)
         """
-        return self.bid(state, _nonnegative("value", value, state), _nonnegative("hold", hold, state))
+        held = _nonnegative("hold", hold, state, sys.float_info.max)
+        return self.bid(state, _nonnegative("value", value, state), held)
 
     def settle(self, state: S, outcome: Outcome) -> S:
         """Return the state after an auction, once its outcome has been checked. `state` itself never changes.
@@ -209,9 +211,9 @@ def has_won(outcome: Outcome, round: int) -> bool:
     return bool(outcome.bid >= outcome.price)
 
 
-def _nonnegative(name: str, number: Array, state: PacerState) -> Array:
-    """Return a number, or one for each pacer, that is finite and at least 0."""
-    if isinstance(number, (int, float)) and 0 <= number < math.inf:
+def _nonnegative(name: str, number: Array, state: PacerState, most: float = LARGEST_NUMBER) -> Array:
+    """Return a number, or one for each pacer, that is finite, at least 0 and at most `most`."""
+    if isinstance(number, (int, float)) and 0 <= number <= most:
         return float(number)
     numbers, shape = to_numpy(number), tuple(state.spent.total.shape)
     if not np.all(np.isfinite(numbers)):
@@ -223,6 +225,8 @@ def _nonnegative(name: str, number: Array, state: PacerState) -> Array:
         )
     if np.any(numbers < 0):
         raise InputError(name, f"{number} is negative", f"Give a {name} of at least 0", round=_round(state))
+    if np.any(numbers > np.float64(most)):
+        raise out_of_range(name, number, _round(state))
     if numbers.shape not in ((), shape):
         raise InputError(
             name,

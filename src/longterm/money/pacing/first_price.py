@@ -26,6 +26,7 @@ from longterm._base.arrays import Array
 from longterm._base.exact_sum import ExactSum
 from longterm._base.selection import maximum
 from longterm.errors import InputError
+from longterm.money.budgets import positive_scalar_in_range, scalar_in_range
 from longterm.money.pacing.base import Outcome, Pacer, has_won
 from longterm.money.pacing.landscapes import Landscape, PriceCounts, SeenPrices
 from longterm.money.prices import Mirror, mirror_step
@@ -94,8 +95,8 @@ class FirstPricePacer(Pacer[FirstPriceState]):
     spread: float = 4.0
 
     def __post_init__(self) -> None:
-        validate.validate_fields(self, validate.positive_scalar, "budget", "start", "step", "mean_value", "spread")
-        validate.validate_fields(self, validate.non_negative_scalar, "cost_weight")
+        validate.validate_fields(self, positive_scalar_in_range, "budget", "start", "step", "mean_value", "spread")
+        validate.validate_fields(self, scalar_in_range, "cost_weight")
         validate.count("horizon", self.horizon)
         if self.mirror not in ("entropic", "euclidean"):
             raise InputError("mirror", f"{self.mirror!r} is not known", "Choose 'entropic' or 'euclidean'")

@@ -21,6 +21,7 @@ from scipy.optimize import isotonic_regression
 from longterm._base import validate
 from longterm._base.arrays import FloatArray
 from longterm.errors import InputError
+from longterm.money.budgets import in_range, positive_scalar_in_range, scalar_in_range
 
 
 class PriceCounts(NamedTuple):
@@ -50,13 +51,14 @@ class Landscape(ABC):
 
     def __post_init__(self) -> None:
         bids = validate.vector("bids", self.bids)
+        in_range("bids", bids[-1:])
         if len(bids) < 2 or bids[0] != 0 or np.any(np.diff(bids) <= 0):
             raise InputError(
                 "bids", "are not an increasing grid that starts at 0", "Give a grid such as numpy.arange(301.0)"
             )
         validate.set_frozen(self, bids=bids)
         validate.validate_fields(self, validate.count, "cells")
-        validate.validate_fields(self, validate.non_negative_scalar, "weight")
+        validate.validate_fields(self, scalar_in_range, "weight")
 
     def init(self) -> PriceCounts:
         """Return empty histograms."""
@@ -179,7 +181,7 @@ class WonOrLost(Landscape):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        validate.validate_fields(self, validate.positive_scalar, "smooth")
+        validate.validate_fields(self, positive_scalar_in_range, "smooth")
         if not 0 <= self.straight <= 1:
             raise InputError("straight", f"{self.straight} is not a share", "Give a number from 0 to 1")
 

@@ -10,11 +10,11 @@ from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
-from longterm._base import validate
 from longterm._base.display import ReprMixin
 from longterm._base.exact_sum import ExactSum
 from longterm._base.states import state_leaves
 from longterm.errors import ExpiredTokenError, InputError, TokenError
+from longterm.money.budgets import LARGEST_STORED, positive_scalar_in_range, scalar_in_range
 from longterm.money.ledger.accounts import ABSURD, require_note
 from longterm.money.ledger.spending import LeasedAccount, SharedAccount, Spending, require_leased, require_shared
 from longterm.money.pacing.base import Outcome, Pacer
@@ -64,6 +64,8 @@ class CampaignState(NamedTuple):
     """The number of the present period; 0 if there is none."""
     others: Mapping[int, ExactSum] = {}
     """The payments of other periods by number."""
+    total: ExactSum = ExactSum(0.0, 0.0)
+    """All that was ever spent. It never falls, whatever periods, resets and corrections do."""
 
 
 @dataclass(frozen=True)
@@ -107,8 +109,14 @@ class PacerCopy(RoundsCopy[CampaignState, tuple[float, float]]):
                 "paces several campaigns at once",
                 "Give a pacer of one campaign. Open one LivePacer for each campaign",
             )
-        others = {"periods": np.zeros(KEPT, np.int64), "payments": np.zeros((KEPT, 2))}
+        others = {"periods": np.zeros(KEPT, np.int64), "payments": np.zeros((KEPT, 2)), "total": np.zeros(2)}
         self._packer = StatePacker(self._start, {}, others)
+
+    @property
+    def limit(self) -> float:
+        """The budget; infinite for a rule that has none."""
+        budget: Any = self.pacer.budget
+        return math.inf if budget is None else float(budget)
 
     @property
     def held(self) -> float:
@@ -137,16 +145,16 @@ class PacerCopy(RoundsCopy[CampaignState, tuple[float, float]]):
 
     def state_at(self, now: float) -> CampaignState:
         """Return the state in the period that a time is in. It is the same object in the present period."""
-        rule, since, others = self.state
+        rule, since, others, _ = self.state
         number = self.period_at(now)
         if number == since:
             return self.state
         if len(str(number)) != len(str(since)):  # the first period, or of another kind
-            return CampaignState(rule, number)
+            return self.state._replace(since=number, others={})
         since, sums = turned({**others, since: rule.spent}, number, ExactSum.zeros())
         if since == self.state.since:  # a clock that is set back begins no period
             return self.state
-        return CampaignState(self.pacer.renewed(rule, sums.pop(since)), since, sums)
+        return self.state._replace(rule=self.pacer.renewed(rule, sums.pop(since)), since=since, others=sums)
 
     def refusal(self, number: int, status: int | None) -> TokenError:
         """Return the error for a bid with this status."""
@@ -162,22 +170,27 @@ class PacerCopy(RoundsCopy[CampaignState, tuple[float, float]]):
         periods[0] = state.since
         for place, (number, spent) in enumerate(sorted(state.others.items()), 1):
             periods[place], payments[place] = number, spent
-        return self._packer.encode(state.rule, periods.tobytes() + payments.tobytes())
+        total = np.array(state.total, "<f8")
+        return self._packer.encode(state.rule, periods.tobytes() + payments.tobytes() + total.tobytes())
 
     def decode_state(self, data: bytes, asked: int) -> CampaignState:
         _, arrays = unpack_checked(data)
         rule = restored_state(self._start, arrays)
         require_sound(self._start, rule)
-        price = np.asarray(self.pacer.price(rule))
-        if not (np.all(np.isfinite(price)) and np.all(price >= 0) and np.all(rule.spent.value >= 0)):
-            raise ValueError("a price or the money spent is below 0 or not finite")
+        if not 0 <= rule.spent.value <= LARGEST_STORED:
+            raise ValueError("the money spent is out of range")
+        if not abs(self.pacer.price(rule)) <= LARGEST_STORED:  # with a floor it may be below 0
+            raise ValueError("the price is out of range")
         since, *numbers = arrays["periods"].tolist()
         others = {number: ExactSum(*sums) for number, sums in zip(numbers, arrays["payments"][1:], strict=True)}
         others.pop(0, None)
         known = since, *others
         if min(known) < 0 or not all(0 <= sums.value < math.inf for sums in others.values()):
             raise ValueError("the payments of a period contradict each other")
-        return CampaignState(rule, since, others)
+        total = ExactSum(*arrays["total"].tolist())
+        if not 0 <= total.value <= LARGEST_STORED:
+            raise ValueError("the sum of all payments is out of range")
+        return CampaignState(rule, since, others, total)
 
     def encode_round(self, content: tuple[float, float]) -> bytes:
         return raw_bytes(np.array(content, dtype=np.float64))
@@ -188,10 +201,11 @@ class PacerCopy(RoundsCopy[CampaignState, tuple[float, float]]):
 
     def state_without(self, state: CampaignState, expired: Iterable[int]) -> CampaignState:
         """Return the state after bids have expired: each counts as paid in full, and the price stays."""
-        rule = state.rule
         for number in expired:
-            rule = self.pacer.correct(rule, self.open[number].content[0])
-        return state if rule is state.rule else state._replace(rule=rule)
+            amount = self.open[number].content[0]
+            rule = self.pacer.correct(state.rule, amount)
+            state = state._replace(rule=rule, total=state.total.add(amount))
+        return state
 
     def decode_round(self, row: RoundRow) -> tuple[float, float]:
         amount, value = np.frombuffer(row.content, dtype="<f8").tolist()
@@ -203,7 +217,7 @@ class PacerCopy(RoundsCopy[CampaignState, tuple[float, float]]):
         self, state: CampaignState, rounds: dict[int, OpenRound[tuple[float, float]]], asked: int
     ) -> None:
         held = math.fsum(found.content[0] for found in rounds.values())
-        if held > float(self.pacer.budget) * (1 + 1e-9):
+        if held > self.limit * (1 + 1e-9):
             raise ValueError("open bids are above the budget")
 
 
@@ -368,7 +382,7 @@ class LivePacer(Stored[PacerCopy]):
             return known
         expired = copy.outnumbered()
         copy.require_window(expired)
-        worth = validate.non_negative_scalar("value", value)
+        worth = scalar_in_range("value", value)
         state = copy.state_without(copy.state, expired)
         amount = float(self.pacer.act(state.rule, worth, hold=copy.held_without(expired)))
         self._pay_expired(expired)
@@ -431,17 +445,18 @@ class LivePacer(Stored[PacerCopy]):
         copy = self._replica.copy
         number, found = copy.find(bid, self._replica.now())
         amount, value = found.content
-        paid = validate.non_negative_scalar("paid", paid)
-        price = None if price is None else validate.non_negative_scalar("price", price)
+        paid = scalar_in_range("paid", paid)
+        price = None if price is None else scalar_in_range("price", price)
         if not force:
             self._require_plausible(number, paid, amount)
         rule = self.pacer.settle(copy.state.rule, Outcome(paid, value, price, amount, won))
         self._pay(number, found.epoch, paid)
         content: Any = amount, value, paid
-        return copy.changing(copy.state._replace(rule=rule), number, found._replace(content=content), DONE)
+        state = copy.state._replace(rule=rule, total=copy.state.total.add(paid))
+        return copy.changing(state, number, found._replace(content=content), DONE)
 
     def _require_plausible(self, number: int, paid: float, amount: float) -> None:
-        most = ABSURD * amount if amount > 0 else float(self.pacer.budget or math.inf)
+        most = ABSURD * amount if amount > 0 else self._replica.copy.limit
         if paid > most:
             remedy = "Check it, and give force=True if it is right"
             raise InputError("paid", f"{paid:g} is far above the bid of {amount:g}", remedy, round=number)
@@ -483,7 +498,7 @@ class LivePacer(Stored[PacerCopy]):
         copy, now = self._replica.copy, self._replica.now()
         known = copy.repeated(correction, now, is_correction=True)
         number, epoch, record = copy.closed(bid)
-        paid = validate.non_negative_scalar("paid", paid)
+        paid = scalar_in_range("paid", paid)
         if not force:
             self._require_plausible(number, paid, 0.0)
         content: Any = record + raw_bytes(np.array([paid]))
@@ -497,7 +512,8 @@ class LivePacer(Stored[PacerCopy]):
         key = str(Token(number, epoch=epoch))
         if self._spending is not None:
             self._spending.correct(key, paid, who, note)
-        state = copy.state._replace(rule=self.pacer.correct(copy.state.rule, paid - before))
+        rule, total = self.pacer.correct(copy.state.rule, paid - before), copy.state.total.add(max(paid - before, 0.0))
+        state = copy.state._replace(rule=rule, total=total)
         change = copy.changing(state, number, OpenRound(content, epoch, now), CORRECTED, correction)
         return Recorded(change, [entry("corrected", before, paid, key=key, who=who, note=note)])
 
@@ -548,7 +564,7 @@ class LivePacer(Stored[PacerCopy]):
             Who makes the change and why, for `record`.
         """
         said = require_note("who", who), require_note("note", note)
-        self._replica.transact(self._resetting, validate.non_negative_scalar("spent", spent), *said)
+        self._replica.transact(self._resetting, scalar_in_range("spent", spent), *said)
 
     def _resetting(self, spent: float, who: str, note: str) -> Recorded:
         copy = self._replica.copy
@@ -593,7 +609,7 @@ class LivePacer(Stored[PacerCopy]):
         given = {"budget": budget, "horizon": horizon}
         changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         if budget is not None:
-            validate.positive_scalar("budget", budget)
+            positive_scalar_in_range("budget", budget)
         renewed = require_period(None if isinstance(period, str) and not period else period)
         require_note("who", who), require_note("note", note)
         if timezone is not None:
@@ -657,23 +673,26 @@ class LivePacer(Stored[PacerCopy]):
     def metrics(self) -> Metrics:
         """Return figures for monitoring. `plan` is the money that an even spender would have spent by now.
 
-        It is spent evenly over the requests of the horizon, or over the time of a period.
+        It is spent evenly over the requests of the horizon, or over the time of a period. A rule without a budget has
+        no `limit` and no `plan`. `total` is all that was ever spent: it never falls.
         """
         figures: Metrics = self._replica.look(self._metrics)
         return figures
 
     def _metrics(self) -> Metrics:
-        copy, pacer, state = self._replica.copy, self.pacer, self._replica.copy.state.rule
-        limit, share = float(pacer.budget), min(copy.asked / pacer.horizon, 1.0)
+        copy, pacer = self._replica.copy, self.pacer
+        state, total = copy.state.rule, copy.state.total
+        share = min(copy.asked / pacer.horizon, 1.0)
         if copy.period is not None:
             share = elapsed(copy.period, copy.timezone, self._replica.now())
+        limits = {} if math.isinf(copy.limit) else {"limit": copy.limit, "plan": copy.limit * share}
         return {
             "requests": copy.asked,
             "open": len(copy.open),
             "spent": float(state.spent.value),
+            "total": float(total.value),
             "held": copy.held,
-            "limit": limit,
-            "plan": limit * share,
+            **limits,
             "overshoot": float(pacer.overspent(state)),
             "price": float(pacer.price(state)),
         }

@@ -29,6 +29,7 @@ from longterm._base.exact_sum import ExactSum
 from longterm._base.selection import maximum, minimum, where
 from longterm._base.validate import Hyper
 from longterm.errors import InputError
+from longterm.money.budgets import in_range, positive_in_range
 from longterm.money.pacing.base import Outcome, Pacer
 from longterm.money.pacing.price_history import PriceHistory
 from longterm.money.prices import Mirror, mirror_step
@@ -82,8 +83,8 @@ class DualMirrorDescent(Pacer[MirrorDescentState]):
 
     def __post_init__(self) -> None:
         validate.validate_fields(self, validate.dimension, "horizon")
-        validate.validate_fields(self, validate.positive, "budget", "step", "start")
-        validate.validate_fields(self, validate.non_negative, "floor", "cost_weight")
+        validate.validate_fields(self, positive_in_range, "budget", "step", "start")
+        validate.validate_fields(self, in_range, "floor", "cost_weight")
         if self.mirror not in ("euclidean", "entropic"):
             raise InputError("mirror", f"{self.mirror!r} is not known", "Choose 'euclidean' or 'entropic'")
         if np.any(np.asarray(self.floor) > np.asarray(self.budget)):
@@ -110,9 +111,11 @@ class DualMirrorDescent(Pacer[MirrorDescentState]):
         bound, π δ²/(2η) + η π T sd²/2: η = δ/(sd(b) √T). δ = `trust` is the expected error of the first price,
         |ln(π*/π_1)| (0.3: a factor of 1.35). The Euclidean step is that times π_1.
         """
-        rate, floor_rate = np.asarray(budget) / horizon, np.asarray(floor) / horizon
+        horizon = validate.dimension("horizon", horizon)
+        rate = np.asarray(positive_in_range("budget", budget)) / horizon
+        floor_rate = np.asarray(in_range("floor", floor)) / horizon
         with np.errstate(divide="ignore"):
-            free = np.asarray(history.mean_value) / np.asarray(cost_weight, dtype=np.float64)
+            free = np.asarray(history.mean_value) / np.asarray(in_range("cost_weight", cost_weight))
         least = np.where(floor_rate > 0, history.bid_for(floor_rate), 0.0)
         bid = np.clip(free, least, history.bid_for(rate))
         start = history.mean_value / bid

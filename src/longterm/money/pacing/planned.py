@@ -45,6 +45,7 @@ from longterm._base.exact_sum import ExactSum
 from longterm._base.selection import maximum, minimum, where
 from longterm._base.validate import Hyper
 from longterm.errors import InputError
+from longterm.money.budgets import in_range, positive_in_range
 from longterm.money.pacing.base import Outcome, Pacer
 from longterm.money.pacing.mirror_descent import DualMirrorDescent, value_bid
 from longterm.money.pacing.price_history import PriceHistory
@@ -113,8 +114,8 @@ class PlannedMirrorDescent(Pacer[PlannedState]):
 
     def __post_init__(self) -> None:
         validate.validate_fields(self, validate.dimension, "horizon")
-        validate.validate_fields(self, validate.positive, "budget", "step", "start", "history_days")
-        validate.validate_fields(self, validate.non_negative, "tolerance")
+        validate.validate_fields(self, positive_in_range, "budget", "step", "start", "history_days")
+        validate.validate_fields(self, in_range, "tolerance")
 
     @classmethod
     def calibrated(

@@ -19,6 +19,7 @@ from longterm._base import validate
 from longterm._base.arrays import Array, FloatArray, like, namespace, rows_at
 from longterm._base.validate import Hyper
 from longterm.errors import InputError
+from longterm.money.budgets import in_range, positive_scalar_in_range
 from longterm.money.pacing.auctions import Auctions
 
 
@@ -50,9 +51,11 @@ class PriceHistory:
         counts = validate.vector("counts", self.counts, len(prices))
         if np.any(np.diff(prices) <= 0) or prices[0] < 0:
             raise InputError("prices", "are not increasing from at least 0", "Sort them and merge equal prices")
-        if np.any(counts < 0) or counts @ prices <= 0:
+        in_range("prices", prices)
+        in_range("counts", counts)
+        if counts @ prices <= 0:
             raise InputError("counts", "are 0 at every positive price", "Count at least one paid auction")
-        mean_value = validate.positive_scalar("mean_value", self.mean_value)
+        mean_value = positive_scalar_in_range("mean_value", self.mean_value)
         validate.set_frozen(self, prices=prices, counts=counts, mean_value=mean_value)
 
     def __repr__(self) -> str:

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -34,6 +35,7 @@ from longterm._base import validate
 from longterm._base.arrays import Array, FloatArray
 from longterm._base.exact_sum import ExactSum
 from longterm.errors import InputError
+from longterm.money.budgets import positive_scalar_in_range
 from longterm.money.pacing.auction_replay import PacingRun
 from longterm.money.pacing.base import Outcome, Pacer, has_won
 from longterm.money.pacing.landscapes import Landscape, PriceCounts
@@ -80,7 +82,7 @@ class ReturnOnSpend(Pacer[ReturnState]):
     start : float
         λ_1.
     step, price_step : float, optional
-        α and η; by default those that balance the theorem's terms.
+        α and η. Default: those that balance the theorem's terms.
 
     Examples
     --------
@@ -107,20 +109,24 @@ class ReturnOnSpend(Pacer[ReturnState]):
     price_step: float | None = None
 
     def __post_init__(self) -> None:
-        validate.validate_fields(self, validate.positive_scalar, "target", "largest_value", "largest_bid", "start")
+        validate.validate_fields(self, positive_scalar_in_range, "target", "largest_value", "largest_bid", "start")
         validate.count("horizon", self.horizon)
         if self.rule not in ("joint", "guarded"):
             raise InputError("rule", f"{self.rule!r} is not known", "Choose 'joint' or 'guarded'")
+        validate.validate_fields(self, positive_scalar_in_range, "budget", "step", "price_step", optional=True)
+        _ = self._steps  # it raises if a default is out of range
+
+    @cached_property
+    def _steps(self) -> tuple[float, float]:
+        """α and η; η is 0 without a budget. They follow a budget and a horizon that change."""
         value, most, T = self._value, self.largest_bid, self.horizon
         reach = max(value, most)
-        if self.step is None:
-            default = min(np.sqrt(self.start / (2 * reach * value * T)), 0.5 / reach)
-            validate.set_frozen(self, step=float(default))
-        validate.validate_fields(self, validate.positive_scalar, "step")
-        if self.budget is not None:
-            budget = validate.positive_scalar("budget", self.budget)
-            step = value / (budget / T * most * np.sqrt(T)) if self.price_step is None else self.price_step
-            validate.set_frozen(self, budget=budget, price_step=validate.positive_scalar("price_step", float(step)))
+        default = min(math.sqrt(self.start / (2 * reach * value * T)), 0.5 / reach)
+        step = positive_scalar_in_range("step", default if self.step is None else self.step)
+        if self.budget is None:
+            return step, 0.0
+        default = value / (self.budget / T * most * math.sqrt(T))
+        return step, positive_scalar_in_range("price_step", default if self.price_step is None else self.price_step)
 
     @property
     def _value(self) -> float:
@@ -170,16 +176,15 @@ class ReturnOnSpend(Pacer[ReturnState]):
         return super().settle(state, outcome._replace(won=has_won(outcome, int(state.round))))
 
     def update(self, state: ReturnState, outcome: Outcome) -> ReturnState:
-        assert self.step is not None
+        step, price_step = self._steps
         paid, won, mu, counts = float(outcome.paid), bool(outcome.won), state.price, state.counts
         gain = (float(outcome.value) / self.target if won else 0.0) - paid
         if self.budget is not None:
-            assert self.price_step is not None
-            mu = max(mu + self.price_step * (paid - self.budget / self.horizon), 0.0)
+            mu = max(mu + price_step * (paid - self.budget / self.horizon), 0.0)
         if self.landscape is not None:
             assert counts is not None
             counts = self.landscape.learn(counts, 0, float(outcome.bid), won, outcome.price)
-        lam = float(entropic_step(state.multiplier, -self.step * gain, self.start))
+        lam = float(entropic_step(state.multiplier, -step * gain, self.start))
         return ReturnState(state.round + 1, lam, mu, state.slack.add(gain), state.spent.add(paid), counts)
 
     def correct(self, state: ReturnState, difference: Array) -> ReturnState:
@@ -194,8 +199,7 @@ class ReturnOnSpend(Pacer[ReturnState]):
         """Return part (i): a bound on Σ paid − Σ value/τ for every sequence; 0 for the guarded rule."""
         if self.rule == "guarded":
             return 0.0
-        assert self.step is not None
-        a, v, most, start = self.step, self._value, self.largest_bid, self.start
+        a, v, most, start = self._steps[0], self._value, self.largest_bid, self.start
         top = max(start, a * v * np.exp(a * most)) + (math.e - 1) * a * v * self.horizon
         return float(np.log(top / start) / a)
 
@@ -205,8 +209,7 @@ class ReturnOnSpend(Pacer[ReturnState]):
             raise InputError(
                 "rule", "has no regret theorem in this setting", "Use rule='joint' in second-price auctions"
             )
-        assert self.step is not None
-        a, v, most, T = self.step, self._value, self.largest_bid, self.horizon
+        (a, eta), v, most, T = self._steps, self._value, self.largest_bid, self.horizon
         reach = max(v, most)
         if a * reach > 0.5:
             raise InputError(
@@ -216,7 +219,6 @@ class ReturnOnSpend(Pacer[ReturnState]):
             )
         bound = (self.start / a + 2 * a * reach * v * T) / (1 - a * reach)
         if self.budget is not None:
-            assert self.price_step is not None
-            rho, eta = self.budget / T, self.price_step
+            rho = self.budget / T
             bound += (v / rho) ** 2 / (2 * eta) + eta * T * most**2 / 2 + most * v / rho
         return float(bound)
