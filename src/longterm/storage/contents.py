@@ -19,7 +19,6 @@ from longterm.storage.record import RecordEntry, entry, insertions, read_entries
 from longterm.storage.replica import LONGEST_NAME
 from longterm.storage.tokens import EPOCH_BITS, Token
 
-
 INTERNAL = "server "
 """Kinds that begin with this are for what a service keeps for itself, such as its counters."""
 
