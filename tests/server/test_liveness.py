@@ -3,6 +3,8 @@
 import asyncio
 import http.client
 import json
+import os
+import signal
 import socket
 import sqlite3
 import threading
@@ -14,12 +16,11 @@ import pytest
 
 import postgres
 from longterm import InputError
-from longterm.errors import UNAVAILABLE, DatabaseError
-from longterm.server import Client, ServerError, app
+from longterm.server import Client, ServerError, opening
 from longterm.server.gate import Gate
 from longterm.server.lanes import BusyError, Lane
 from longterm.server.tokens import Tokens
-from servers import SERVICE, fetch, in_process, in_thread
+from servers import SERVICE, children, fetch, in_process, in_thread
 
 JSON = {"Content-Type": "application/json"}
 WAITING = 60
@@ -76,22 +77,85 @@ def test_health_answers_while_the_database_is_locked(tmp_path):
         assert (status, set(json.loads(text)["objects"].values())) == (200, {"ready"})
 
 
-def test_a_worker_that_starts_without_its_database_waits_for_it(tmp_path, monkeypatch, caplog):
-    path, read, attempts = tmp_path / "service.toml", app.read_service, []
-    path.write_text(SERVICE)
+@pytest.mark.slow
+def test_workers_answer_and_stop_while_they_wait_for_the_database(tmp_path):
+    """A worker that is replaced while PostgreSQL is down is alive, is not ready, ends on SIGTERM, and goes on later."""
+    with postgres.server() as running:
+        if running is None or running.stop is None or running.restart is None:
+            pytest.skip("no server can be started here")
+        (tmp_path / "service.toml").write_text(SERVICE)
+        environment = {"LONGTERM_DATABASE": running.url}
+        for goes_on in (True, False):
+            service = str(tmp_path / "service.toml")
+            with in_process(service, "--workers", "2", environment=environment) as (url, server):
+                running.stop()
+                killed = set(children(server.pid)[-2:])
+                for worker in killed:
+                    os.kill(worker, signal.SIGKILL)
+                while not killed.isdisjoint(children(server.pid)):
+                    time.sleep(0.2)
+                wait_for(partial(probe, url, "/ready"), 503)
+                assert [probe(url) for _ in range(10)] == [200] * 10
+                status, text = fetch(f"{url}/bid", b'{"name": "campaign", "value": 1}', JSON)
+                assert (status, json.loads(text)["error"]["code"]) in ((503, "starting"), (503, "database"))
+                if goes_on:
+                    running.restart()
+                    wait_for(partial(probe, url, "/ready", 5.0), 200)
+                    with Client(url) as client:
+                        client.skip("campaign", client.bid("campaign", 1.0)["token"])
+                server.send_signal(signal.SIGTERM)
+                assert server.wait(10) is not None
 
-    def fail_twice(*args, **kwargs):
-        attempts.append(args)
-        if len(attempts) < 3:
-            raise DatabaseError("postgresql://nobody@nowhere/x", UNAVAILABLE, "no answer", "Check the server")
-        return read(*args, **kwargs)
 
-    monkeypatch.setattr(app, "START_PAUSE", 0.01)
-    monkeypatch.setattr(app, "read_service", fail_twice)
-    app._wait_for_service(str(path)).close()
-    assert len([one for one in caplog.records if "waits for the database" in one.getMessage()]) == 2
-    with pytest.raises(InputError):
-        app._wait_for_service(str(tmp_path / "nothing.toml"))
+def wait_for(figure, wanted):
+    deadline = time.monotonic() + 60
+    while figure() != wanted:
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+
+
+def test_an_application_that_cannot_be_made_at_first_is_made_later(monkeypatch, caplog):
+    """Calls meanwhile are answered with 503; the reason is logged, whatever it is."""
+    monkeypatch.setattr(opening, "START_PAUSE", 0.01)
+    monkeypatch.setattr(opening, "START_SECONDS", 0.1)
+    may_open, failures = threading.Event(), [RuntimeError("no reason"), InputError("database", "is wrong", "Correct")]
+
+    async def made(scope, receive, send):
+        await send({"made": scope["type"]})
+
+    def make():
+        if failures:
+            raise failures.pop()
+        assert may_open.wait(10)
+        return made
+
+    async def use():
+        app, events, sent = opening.OpeningApp(make), asyncio.Queue(), []
+
+        async def send(message):
+            sent.append(message.get("status", message.get("made", message.get("type"))))
+
+        async def get(path):
+            sent.clear()
+            await app({"type": "http", "path": path}, None, send)
+            return sent[0]
+
+        life = asyncio.create_task(app({"type": "lifespan"}, events.get, send))
+        await events.put({"type": "lifespan.startup"})
+        while not sent:
+            await asyncio.sleep(0.01)
+        assert sent == ["lifespan.startup.complete"]
+        assert (await get("/health"), await get("/ready")) == (200, 503)
+        may_open.set()
+        while await get("/ready") == 503:
+            await asyncio.sleep(0.01)
+        assert await get("/health") == "http"
+        await events.put({"type": "lifespan.shutdown"})
+        await life
+        assert sent[-1] == "lifespan.shutdown.complete"
+
+    asyncio.run(use())
+    assert len([one for one in caplog.records if "cannot open its objects" in one.getMessage()]) == 2
 
 
 @pytest.mark.slow

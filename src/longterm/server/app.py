@@ -8,16 +8,14 @@ import os
 import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from time import perf_counter, sleep, time
+from time import perf_counter, time
 from typing import Any
 
 from longterm import __version__
 from longterm._base.extras import missing_extra
 from longterm._base.messages import did_you_mean
 from longterm.errors import (
-    UNAVAILABLE,
     BrokenBoundWarning,
-    DatabaseError,
     HorizonWarning,
     InputError,
     LongtermError,
@@ -27,6 +25,7 @@ from longterm.server.access_log import AccessLog
 from longterm.server.gate import Exchange, Gate
 from longterm.server.history import STEP, WEEK, WEEK_OBJECT, WEEK_STEP, History, HistoryRecorder
 from longterm.server.lanes import Lane
+from longterm.server.opening import OpeningApp
 from longterm.server.service import Service
 from longterm.server.settings import read_service
 from longterm.server.tokens import Caller, Tokens
@@ -48,8 +47,6 @@ HISTORY_STEP = "LONGTERM_HISTORY_STEP"
 ACCESS_LOG = "LONGTERM_ACCESS_LOG"
 """The environment variable that is "1" if workers write an access log."""
 LOG = logging.getLogger("longterm.server")
-START_PAUSE = 1.0
-"""Seconds between two attempts of a worker to reach the database."""
 FLUSH_SECONDS = 1.0
 """Counts are added to the history this often."""
 _REFUSALS: dict[int | str, dict[str, Any]] = {
@@ -57,7 +54,7 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def from_environment() -> Gate:
+def from_environment() -> OpeningApp:
     """Return the application of the service whose file the environment names. `uvicorn --factory` calls it."""
     path = os.environ.get(SETTINGS)
     if not path:
@@ -67,22 +64,16 @@ def from_environment() -> Gate:
         warnings.filterwarnings("ignore", category=category)
     step, token = int(os.environ.get(HISTORY_STEP, STEP)), os.environ.get("LONGTERM_TOKEN", "")
     log = AccessLog() if os.environ.get(ACCESS_LOG) == "1" else None
-    return create_app(_wait_for_service(path), token=token, step=step, log=log)
 
-
-def _wait_for_service(path: str) -> Service:
-    """Open the objects of a worker that is replaced, once the database can be reached.
-
-    The supervisor of uvicorn would notice a worker that ends while it starts only after a minute.
-    """
-    while True:
+    def make() -> Gate:
+        service = read_service(path, apply=False)
         try:
-            return read_service(path, apply=False)
-        except DatabaseError as error:
-            if error.reason != UNAVAILABLE:
-                raise
-            LOG.error("a worker waits for the database: %s", error)
-            sleep(START_PAUSE)
+            return create_app(service, token=token, step=step, log=log)
+        except BaseException:
+            service.close()
+            raise
+
+    return OpeningApp(make)
 
 
 def create_app(service: Service, *, token: str = "", step: int = STEP, log: AccessLog | None = None) -> Gate:
