@@ -85,9 +85,9 @@ def test_workers_answer_and_stop_while_they_wait_for_the_database(tmp_path):
             pytest.skip("no server can be started here")
         (tmp_path / "service.toml").write_text(SERVICE)
         environment = {"LONGTERM_DATABASE": running.url}
-        for goes_on in (True, False):
-            service = str(tmp_path / "service.toml")
-            with in_process(service, "--workers", "2", environment=environment) as (url, server):
+        service = str(tmp_path / "service.toml")
+        with in_process(service, "--workers", "2", environment=environment) as (url, server):
+            for goes_on in (True, False):
                 running.stop()
                 killed = set(children(server.pid)[-2:])
                 for worker in killed:
@@ -103,8 +103,8 @@ def test_workers_answer_and_stop_while_they_wait_for_the_database(tmp_path):
                     wait_for(partial(probe, url, "/ready", 5.0), 200)
                     with Client(url) as client:
                         client.skip("campaign", client.bid("campaign", 1.0)["token"])
-                server.send_signal(signal.SIGTERM)
-                assert server.wait(10) is not None
+            server.send_signal(signal.SIGTERM)
+            assert server.wait(10) is not None
 
 
 def wait_for(figure, wanted):

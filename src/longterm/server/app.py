@@ -161,6 +161,8 @@ class _Served:
                 done = await lane.join(_perform, call, found, body, exchange.caller, key=key)
             if isinstance(done, bodies.Acted):
                 self.recorder.count("actions", body.name, done.action)
+            elif isinstance(done, bodies.Offered):
+                exchange.refused = done.refused
             # FastAPI would validate the answer again, which takes longer than to write it.
             return Response(done.model_dump_json(exclude_none=True), media_type="application/json")
 
@@ -184,7 +186,7 @@ class _Served:
         self.recorder.count("calls", path, exchange.name, str(exchange.status))
         if exchange.name:
             self.recorder.time(path, exchange.name, perf_counter() - exchange.begin)
-            if exchange.status == 402:
+            if exchange.status == 402 or exchange.refused:
                 self.recorder.count("refused", exchange.name)
                 who = "" if exchange.caller is None else exchange.caller.name
                 place = {"object": exchange.name, "account": exchange.account}

@@ -183,7 +183,7 @@ def _feedback(body: bodies.Tell) -> dict[str, Any]:
 def bid(found: LivePacer, body: bodies.Bid, who: str) -> bodies.Offered:
     """Bid for a request. The amount is 0 if no money is left."""
     offered = found.bid(body.value, body.key)
-    return bodies.Offered(token=str(offered), amount=offered.amount)
+    return bodies.Offered(token=str(offered), amount=offered.amount, refused=offered.refused)
 
 
 def hold(found: Ledger, body: bodies.HoldRequest, who: str) -> bodies.Held:

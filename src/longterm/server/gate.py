@@ -41,6 +41,8 @@ class Exchange:
         Of the answer.
     name, account : str
         The object and the account that it was about.
+    refused : bool
+        True if no money was left, and the answer says so without an error.
     """
 
     method: str
@@ -51,6 +53,7 @@ class Exchange:
     status: int = 500
     name: str = ""
     account: str = ""
+    refused: bool = False
 
 
 class Gate:

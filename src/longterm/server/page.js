@@ -224,7 +224,7 @@ function section(name, data) {
   if (single) fact("spent", `${number(total("spent"))} of ${number(total("limit"))}`);
   if (last.held !== undefined) fact("held", number(single ? total("held") : Math.max(...Object.values(last.held))));
   if (last.open !== undefined) fact("open", number(last.open));
-  if (["ledger", "chooser", "router"].includes(kinds[name])) fact("refused in this time", number(refusals));
+  if (["ledger", "chooser", "router", "pacer"].includes(kinds[name])) fact("refused in this time", number(refusals));
   if (last.overshoot !== undefined && total("overshoot") > 0) fact("over the limit", number(total("overshoot")), true);
   if (last.coverage) fact("coverage", `${percent(last.coverage[""])} of ${percent(last.target)}`);
   const heading = make("h2", {}, name, make("small", {}, kinds[name]));

@@ -124,6 +124,7 @@ class Offered(BaseModel):
 
     token: str = Field(description="Give it to /settle or /skip.")
     amount: float
+    refused: bool = Field(default=False, description="The amount is 0 because no money is left.")
 
 
 class HoldRequest(Named):

@@ -78,11 +78,14 @@ class LiveBid(ReprMixin):
         The value of the request.
     token : Token
         Give it, or its text, to `settle` or `skip`.
+    refused : bool
+        True if the bid is 0 because no money is left. The rule may also bid 0 with money left: then this is False.
     """
 
     amount: float
     value: float
     token: Token
+    refused: bool = False
 
     def __str__(self) -> str:
         return str(self.token)
@@ -357,7 +360,9 @@ class LivePacer(Stored[PacerCopy]):
         """
         change = self._replica.transact(self._bidding, value, require_key(key))
         amount, worth = change.round.content
-        return LiveBid(amount, worth, Token(change.number, epoch=change.round.epoch))
+        pacer, state = self.pacer, self._replica.copy.state.rule
+        refused = amount == 0 and float(pacer.raw_bid(state, worth, float(pacer.budget or math.inf))) > 0
+        return LiveBid(amount, worth, Token(change.number, epoch=change.round.epoch), refused)
 
     def _bidding(
         self, value: float, key: str | None
