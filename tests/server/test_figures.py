@@ -75,6 +75,24 @@ def test_prometheus_reads_the_alerts_of_a_router(tmp_path):
     assert found["longterm_alert", "bounds", "models"] == 0
 
 
+def test_limits_that_are_meant_to_be_reached_are_marked(tmp_path):
+    """The alerts on money leave them out: they would fire while all is well."""
+    mixed = """
+[chooser.mixed]
+actions = ["small", "large"]
+horizon = 100
+budgets = [{limit = 3.0, largest = 1.0, name = "cap"}, {limit = 2.0, largest = 1.0, kind = "at least", name = "floor"}]
+[chooser.ceiling]
+dual = {kind = "EntropicDual", start = 0.5, step = 0.1}
+actions = ["small", "large"]
+budgets = [{per_request = 0.5, largest = 1.0}]
+"""
+    with in_thread(tmp_path, SERVICE + mixed) as url:
+        found = metrics(url)
+    goals = {key[1:] for key, value in found.items() if key[0] == "longterm_goal" and value}
+    assert goals == {("floor", "mixed"), ("ceiling", "money"), ("models", "money")}
+
+
 def test_bids_without_money_are_refusals(tmp_path):
     """A bid of 0 is a refusal if no money is left, and none if the request is worth nothing."""
     with in_thread(tmp_path) as url, Client(url) as client:

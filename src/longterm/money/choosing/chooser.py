@@ -736,6 +736,7 @@ class Chooser(Stored[ChooserCopy]):
         """Return figures for monitoring; those of money are by the name of a budget.
 
         `plan` is the money that an even spender would have spent by now, `overshoot` the money spent above a cap.
+        `goal` is 1 for each limit that is meant to be reached: a ceiling for each request, or a floor.
         """
         figures: Metrics = self._replica.look(self._metrics)
         return figures
@@ -752,6 +753,7 @@ class Chooser(Stored[ChooserCopy]):
             "plan": plan,
             "overshoot": np.maximum(spent - limit, 0.0) * budgets.is_cap,
             "price": rule.prices(state),
+            "goal": budgets.is_goal.astype(float),
         }
         names = [budget.name for budget in budgets.budgets]
         figures: Metrics = {"requests": requests, "open": len(copy.open), "refused": copy.state.counts.refused}
