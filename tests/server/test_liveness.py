@@ -10,6 +10,7 @@ import sqlite3
 import threading
 import time
 import urllib.parse
+from contextlib import closing
 from functools import partial
 
 import pytest
@@ -158,6 +159,30 @@ def test_an_application_that_cannot_be_made_at_first_is_made_later(monkeypatch, 
     assert len([one for one in caplog.records if "cannot open its objects" in one.getMessage()]) == 2
 
 
+def damage(folder, statement):
+    with closing(sqlite3.connect(folder / "service.db")) as other, other:
+        other.execute(statement)
+
+
+def test_a_damaged_object_hides_no_other_one(tmp_path):
+    """What people have changed, and the accounts, are read from every other object; the damaged ones are named."""
+    spare = SERVICE.replace("[chooser.images]", "[ledger.spare]\naccounts.team = {limit = 5}\n\n[chooser.images]")
+    with in_thread(tmp_path, spare) as url, Client(url) as client:
+        client.set("money", "team", limit=500)
+        damage(tmp_path, "UPDATE longterm_objects SET state = x'00', version = version + 1 WHERE name = 'campaign'")
+        damage(tmp_path, "UPDATE longterm_accounts SET spent = -1 WHERE ledger = 'spare'")
+        log = json.loads(fetch(f"{url}/log")[1])
+        assert [(one["object"], one["what"], one["new"]) for one in log["entries"]] == [("money", "limit", 500)]
+        assert log["unavailable"] == {"campaign": "corrupted"}
+        history = json.loads(fetch(f"{url}/history")[1])
+        assert [one["object"] for one in history["changes"]] == ["money"]
+        assert history["unavailable"] == {"campaign": "corrupted"}
+        assert set(history["periods"]) == {"money", "images", "models", "campaign"}
+        accounts = client.accounts()
+        assert accounts["money"]["accounts"]["team"]["limit"] == 500
+        assert accounts["spare"] == {"unavailable": "corrupted"}
+
+
 @pytest.mark.slow
 def test_a_locked_object_delays_no_other_one(tmp_path):
     with postgres.server() as running:
@@ -185,6 +210,38 @@ def test_a_locked_object_delays_no_other_one(tmp_path):
             for thread in threads:
                 thread.join()
             assert answers == [200] * WAITING
+
+
+def wait_for_hold(url):
+    with Client(url) as client:
+        client.hold("money", "team", 1, "one")
+
+
+@pytest.mark.slow
+def test_a_locked_object_hides_no_other_one(tmp_path):
+    with postgres.server() as running:
+        if running is None:
+            pytest.skip("no server can be started here")
+        import psycopg
+
+        (tmp_path / "service.toml").write_text(SERVICE)
+        environment = {"LONGTERM_DATABASE": running.url}
+        with in_process(str(tmp_path / "service.toml"), environment=environment) as (url, _), Client(url) as client:
+            client.set("campaign", budget=12.0)
+            waiting = threading.Thread(target=wait_for_hold, args=(url,))
+            with psycopg.connect(running.url) as connection:
+                connection.execute("SELECT 1 FROM longterm_objects WHERE name = 'money' FOR UPDATE")
+                waiting.start()
+                begin = time.monotonic()
+                log, history, accounts = (
+                    json.loads(fetch(f"{url}/{path}")[1]) for path in ("log", "history", "accounts")
+                )
+                assert time.monotonic() - begin < 15  # 2 s for each reading of an object that is locked
+            waiting.join()
+        assert [one["object"] for one in log["entries"]] == ["campaign"]
+        assert [one["object"] for one in history["changes"]] == ["campaign"]
+        for found in (log, history, accounts["money"]):
+            assert "did not answer" in str(found["unavailable"])
 
 
 def test_half_open_requests_are_closed(tmp_path, monkeypatch):
