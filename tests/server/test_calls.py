@@ -70,6 +70,11 @@ def test_a_pacer_bids_and_settles(client):
 def test_a_learner_is_told_in_two_ways(client):
     first, second = client.ask("power"), client.ask("power")
     client.tell("power", first["token"], loss_parameters=[[1.0, 0.0]])
+    ragged = [[[1.0, 2.0], [3.0]]]
+    error = refused(400, client.tell, "power", second["token"], loss_parameters=ragged)
+    assert (error.argument, error.remedy) == ("loss_parameters", "Give each parameter as one array")
+    parameters = {"loss_parameters": [[1.0, 0.0]], "constraint_parameters": ragged}
+    assert refused(400, client.tell, "power", second["token"], **parameters).argument == "constraint_parameters"
     gradients = {"loss_gradient": [1.0, 0.0], "constraint_gradient": [1.0, 0.0]}
     assert refused(400, client.tell, "power", second["token"], **gradients).argument == "constraint"
     client.tell("power", second["token"], constraint=-0.25, loss=0.5, **gradients)

@@ -166,9 +166,7 @@ def tell(found: LiveLearner | LiveIntervals, body: bodies.Tell, who: str) -> bod
 def _feedback(body: bodies.Tell) -> dict[str, Any]:
     """Return the arguments of a learner's tell."""
     if body.loss_gradient is None:
-        parameters = None if body.loss_parameters is None else [np.asarray(one) for one in body.loss_parameters]
-        others = [np.asarray(one) for one in body.constraint_parameters]
-        return {"loss_parameters": parameters, "constraint_parameters": others}
+        return {"loss_parameters": body.loss_parameters, "constraint_parameters": body.constraint_parameters}
     for name in ("constraint", "constraint_gradient"):
         if getattr(body, name) is None:
             raise InputError(name, "is missing", "Give it with loss_gradient, evaluated at the round's x")
