@@ -323,3 +323,4 @@ def test_a_busy_object_answers_503_with_retry_after(tmp_path, monkeypatch):
         with pytest.raises(ServerError, match="waiting calls") as caught:
             client.bid("campaign", 1.0)
         assert (caught.value.status, caught.value.code) == (503, "busy")
+        assert caught.value.remedy

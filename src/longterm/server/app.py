@@ -150,15 +150,21 @@ class _Served:
 
         async def answer(request: Request, body: Any) -> Any:
             exchange: Exchange = request.scope["state"]["exchange"]
+            caller = exchange.caller
+            assert caller is not None
+            if body.name in self.service.objects:  # an unknown name is no label of a metric
+                exchange.name, exchange.account = body.name, getattr(body, "account", "")
+            if call.is_admin:
+                caller.require_admin()
+            else:
+                caller.require_some(body.name)
             found = self._find(call, body.name)
-            exchange.name, exchange.account = body.name, getattr(body, "account", "")
-            assert exchange.caller is not None
             lane = self.lanes[body.name]
             if call.is_admin:
-                done = await lane.run(_perform, call, found, body, exchange.caller)
+                done = await lane.run(_perform, call, found, body, caller)
             else:
                 key = getattr(body, "key", None)
-                done = await lane.join(_perform, call, found, body, exchange.caller, key=key)
+                done = await lane.join(_perform, call, found, body, caller, key=key)
             if isinstance(done, bodies.Acted):
                 self.recorder.count("actions", body.name, done.action)
             elif isinstance(done, bodies.Offered):
@@ -215,8 +221,7 @@ class _Served:
 
 def _perform(call: Call, found: Any, body: bodies.Named, caller: Caller) -> Any:
     """Make a call in the thread of its object, if the caller may."""
-    if call.is_admin:
-        caller.require_admin()
-    elif caller.spend is not None:
-        caller.require_spend(body.name, None if call.account is None else call.account(found, body))
+    if not call.is_admin and caller.spend is not None:
+        account = None if call.account is None else call.account(found, body)
+        caller.require_spend(body.name, account, is_named=hasattr(body, "account"))
     return call.work(found, body, caller.name)

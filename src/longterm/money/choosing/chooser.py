@@ -39,7 +39,7 @@ from longterm.money.choosing.chooser_copy import MOST_ACTIONS, Change, ChooserCo
 from longterm.money.choosing.primal_dual import LIMITS, PrimalDual, RuleState
 from longterm.money.choosing.primals import ActionOutcomes, OpenChoice
 from longterm.money.holds import ExcessHold
-from longterm.money.ledger.accounts import ABSURD, require_note
+from longterm.money.ledger.accounts import ABSURD, IF_RIGHT, require_note
 from longterm.money.ledger.ledger import require_holds
 from longterm.money.ledger.spending import LeasedAccount, SharedAccount, Spending, require_leased, require_shared
 from longterm.storage.clock import DAY, SYSTEM, Clock
@@ -411,7 +411,7 @@ class Chooser(Stored[ChooserCopy]):
             absurd = ABSURD * (held if held > 0 and is_worst else most)
             if cost > absurd and budgets.is_cap[i]:
                 what = f"{cost:g} is above {absurd:g}, {ABSURD} times the largest cost expected"
-                raise InputError("cost", what, "Check it, and give force=True if it is right", round=number)
+                raise InputError("cost", what, IF_RIGHT, round=number)
 
     def correct(
         self,

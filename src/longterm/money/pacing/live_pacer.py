@@ -15,7 +15,7 @@ from longterm._base.display import ReprMixin
 from longterm._base.exact_sum import ExactSum
 from longterm._base.states import state_leaves
 from longterm.errors import ExpiredTokenError, InputError, TokenError
-from longterm.money.ledger.accounts import ABSURD, require_note
+from longterm.money.ledger.accounts import ABSURD, IF_RIGHT, require_note
 from longterm.money.ledger.spending import LeasedAccount, SharedAccount, Spending, require_leased, require_shared
 from longterm.money.pacing.base import Outcome, Pacer
 from longterm.money.periods import (
@@ -155,7 +155,7 @@ class PacerCopy(RoundsCopy[CampaignState, tuple[float, float]]):
         """Return the error for a bid with this status."""
         if status == EXPIRED and number > self.asked - self.closed_kept:
             what = "it has expired, so it counts as paid in full"
-            return ExpiredTokenError(number, what, "Say what was paid with correct(), and use a larger max_age")
+            return ExpiredTokenError(number, what, "Say what was paid with correct, and use a larger max_age")
         return super().refusal(number, status)
 
     # --- storage ---------------------------------------------------------------------------------------------
@@ -448,8 +448,7 @@ class LivePacer(Stored[PacerCopy]):
     def _require_plausible(self, number: int, paid: float, amount: float) -> None:
         most = ABSURD * amount if amount > 0 else float(self.pacer.budget or math.inf)
         if paid > most:
-            remedy = "Check it, and give force=True if it is right"
-            raise InputError("paid", f"{paid:g} is far above the bid of {amount:g}", remedy, round=number)
+            raise InputError("paid", f"{paid:g} is far above the bid of {amount:g}", IF_RIGHT, round=number)
 
     def correct(
         self,
