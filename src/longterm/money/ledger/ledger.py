@@ -525,8 +525,10 @@ settled, or for its period to end, or raise its limit.
         ------
         RepeatedPositionError
             If the object has applied this position, or a later one of the partition.
+        ClosedHoldError
+            If the hold was released, or settled with another cost.
         InputError
-            If there is no such hold, or it was released, or settled with another cost, or the cost is absurd.
+            If there is no such hold, or the cost is absurd.
         """
         given = require_text("key", key), require_amount("actual", actual), require_note("who", who)
         self._replica.run(partial(self._rows.settle, force=force), *given, position=require_position(position))
