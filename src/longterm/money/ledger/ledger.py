@@ -547,8 +547,10 @@ settled, or for its period to end, or raise its limit.
 
         Raises
         ------
+        ClosedHoldError
+            If the hold was settled.
         InputError
-            If there is no such hold, or it was settled, or it is a lease that has not ended.
+            If there is no such hold, or it is a lease that has not ended.
         """
         given = require_text("key", key), require_note("who", who), require_note("note", note)
         self._replica.run(partial(self._rows.release, force=force), *given)
