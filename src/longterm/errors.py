@@ -9,6 +9,7 @@ __all__ = [
     "AssumptionWarning",
     "BrokenBoundError",
     "BrokenBoundWarning",
+    "ClosedHoldError",
     "CompileCacheWarning",
     "DataError",
     "DatabaseError",
@@ -93,6 +94,10 @@ class UnaffordableError(InputError):
 
 class RepeatedPositionError(InputError):
     """A message of a queue was applied before. It counts once."""
+
+
+class ClosedHoldError(InputError):
+    """A hold was settled with another cost, or released, before. Nothing was changed."""
 
 
 class DataError(LongtermError):

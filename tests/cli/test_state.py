@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+import sqlite3
 import time
 from contextlib import closing
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from longterm import InputError
-from longterm.cli import parse
+from longterm.cli import main, parse
 from longterm.cli.state import moment
 from longterm.money import (
     Budget,
@@ -240,6 +241,23 @@ def test_the_log_says_who_and_how_much(state):
     lines = [json.loads(line) for line in state("log", "--format", "json", "--since", "1h").splitlines()]
     assert [line["what"] for line in lines] == ["settled", "limit"]
     assert state("log", "--since", "2100-01-01", "--format", "json") == ""
+
+
+def test_what_cannot_be_read_hides_no_other_object(database, capsys):
+    """A damaged pacer and a damaged ledger are named after the others, and the command fails."""
+    LivePacer.open(database, DualMirrorDescent(10.0, 20, 0.1, 0.5), name="campaign").close()
+    with Ledger.open(database, unit="cent", name="spare") as ledger:
+        ledger.add_account("team", 5)
+    with closing(sqlite3.connect(database)) as other, other:
+        other.execute("UPDATE longterm_objects SET state = x'00' WHERE name = 'campaign'")
+        other.execute("UPDATE longterm_accounts SET spent = -1 WHERE ledger = 'spare'")
+        other.execute("UPDATE longterm_objects SET specification = '{' WHERE name = 'spare'")
+    for action, shown in (("show", "67 min"), ("log", "gateway")):
+        assert main(["state", action, database]) != 0
+        out, err = capsys.readouterr()
+        assert shown in out
+        assert "'spare' is left out, since it cannot be read" in err
+        assert ("'campaign'" in err) == (action == "show")  # its log is intact
 
 
 def test_it_renames_an_object(state):

@@ -1,6 +1,7 @@
 """Calls, their answers and their errors, over HTTP."""
 
 import json
+import re
 import uuid
 from contextlib import suppress
 
@@ -70,6 +71,11 @@ def test_a_pacer_bids_and_settles(client):
 def test_a_learner_is_told_in_two_ways(client):
     first, second = client.ask("power"), client.ask("power")
     client.tell("power", first["token"], loss_parameters=[[1.0, 0.0]])
+    ragged = [[[1.0, 2.0], [3.0]]]
+    error = refused(400, client.tell, "power", second["token"], loss_parameters=ragged)
+    assert (error.argument, error.remedy) == ("loss_parameters", "Give each parameter as one array")
+    parameters = {"loss_parameters": [[1.0, 0.0]], "constraint_parameters": ragged}
+    assert refused(400, client.tell, "power", second["token"], **parameters).argument == "constraint_parameters"
     gradients = {"loss_gradient": [1.0, 0.0], "constraint_gradient": [1.0, 0.0]}
     assert refused(400, client.tell, "power", second["token"], **gradients).argument == "constraint"
     client.tell("power", second["token"], constraint=-0.25, loss=0.5, **gradients)
@@ -96,6 +102,8 @@ def test_a_ledger_holds_settles_and_releases(client):
     client.release("money", "three")
     assert client.status()["money"]["spent"] == {"organisation": 250, "team": 250}
     assert refused(400, client.release, "money", "four").argument == "key"
+    for call in (lambda: client.settle_hold("money", "one", 251), lambda: client.release("money", "one")):
+        assert refused(409, call).code == "hold is closed"
     assert refused(400, client.hold, "money", "nobody", 1, "five").argument == "account"
 
 
@@ -225,3 +233,43 @@ def test_an_empty_account_answers_402_for_routers_and_choosers(tmp_path):
                 client.act(name, **request)
             assert (caught.value.status, caught.value.code) == (402, "out of budget")
             assert caught.value.remedy
+
+
+PYTHON = re.compile(r"\w\(\)|\w=(\W|\w)|_\w+\(|add_account|\bTrue\b|\bNone\b")
+"""Words that only callers of the Python library can use."""
+
+
+@pytest.mark.filterwarnings("ignore::longterm.errors.OverspentWarning")
+def test_every_error_has_a_remedy_that_suits_http(tmp_path, monkeypatch):
+    """Its message ends with the remedy, and a call over HTTP can follow it."""
+    with in_thread(tmp_path) as url, Client(url, retries=0) as client:
+        client.hold("money", "team", 1, "closed")
+        client.settle_hold("money", "closed", 1)
+        client.hold("money", "team", 1, "absurd")
+        bid, asked, choice = client.bid("campaign", 0.5), client.ask("power"), client.act("images", context=[1.0, 0.0])
+        steep = {"loss_gradient": [10.0, 0.0], "constraint": 0.1, "constraint_gradient": [1.0, 2.0]}
+        for status, call in (
+            (404, lambda: client.bid("nothing", 1.0)),
+            (404, lambda: client._call("nothing")),
+            (400, lambda: client.hold("money", "nobody", 1, "k")),
+            (400, lambda: client.settle_hold("money", "none", 1)),
+            (409, lambda: client.settle_hold("money", "closed", 2)),
+            (400, lambda: client.settle_hold("money", "absurd", 101)),
+            (400, lambda: client.settle("campaign", bid["token"], paid=1e6)),
+            (400, lambda: client.settle("images", choice["token"], reward=1.0, cost=1e6)),
+            (400, lambda: client.act("images", context=[1.0, 0.0], allowed=[])),
+            (400, lambda: client.act("images")),
+            (400, lambda: client.act("models")),
+            (400, lambda: client.act("models", prompt=[1.0])),
+            (400, lambda: client.tell("power", asked["token"], **steep)),
+            (402, lambda: client.hold("money", "team", 601, "k")),
+        ):
+            error = refused(status, call)
+            assert error.remedy
+            assert error.code in ("out of budget", "unknown object") or error.remedy in str(error)
+            assert not PYTHON.search(str(error)), error
+        client.settle_hold("money", "absurd", 101, force=True)  # as the remedy says
+        client.settle("campaign", bid["token"], paid=1e3, force=True)
+        client.skip("power", asked["token"])
+        monkeypatch.setattr("longterm.money.LivePacer.bid", lambda *_: 1 / 0)
+        assert refused(500, client.bid, "campaign", 1.0).remedy

@@ -452,7 +452,9 @@ def test_an_operator_changes_limits_over_http(tmp_path):
                 team.force_release("images", token=lost)
             operator.force_release("images", token=lost)
             text = fetch(f"{url}/log?most=10000", headers={"Authorization": f"Bearer {TEAM}"})[1]
-            entries = [(one["object"], one["what"], one["old"], one["new"], one["who"]) for one in json.loads(text)]
+            found = json.loads(text)
+            entries = [tuple(one[key] for key in ("object", "what", "old", "new", "who")) for one in found["entries"]]
+            assert found["unavailable"] == {}
             for entry in (
                 ("models", "bank", None, 50.0, "operator"),
                 ("models", "bank", 50.0, None, "operator"),

@@ -1,5 +1,6 @@
 """Metrics and the history: the same from every worker, and right after one is killed."""
 
+import json
 import os
 import signal
 import time
@@ -74,6 +75,39 @@ def test_prometheus_reads_the_alerts_of_a_router(tmp_path):
     assert found["longterm_alert", "bounds", "models"] == 0
 
 
+def test_limits_that_are_meant_to_be_reached_are_marked(tmp_path):
+    """The alerts on money leave them out: they would fire while all is well."""
+    mixed = """
+[chooser.mixed]
+actions = ["small", "large"]
+horizon = 100
+budgets = [{limit = 3.0, largest = 1.0, name = "cap"}, {limit = 2.0, largest = 1.0, kind = "at least", name = "floor"}]
+[chooser.ceiling]
+dual = {kind = "EntropicDual", start = 0.5, step = 0.1}
+actions = ["small", "large"]
+budgets = [{per_request = 0.5, largest = 1.0}]
+"""
+    with in_thread(tmp_path, SERVICE + mixed) as url:
+        found = metrics(url)
+    goals = {key[1:] for key, value in found.items() if key[0] == "longterm_goal" and value}
+    assert goals == {("floor", "mixed"), ("ceiling", "money"), ("models", "money")}
+
+
+def test_bids_without_money_are_refusals(tmp_path):
+    """A bid of 0 is a refusal if no money is left, and none if the request is worth nothing."""
+    with in_thread(tmp_path) as url, Client(url) as client:
+        assert not client.bid("campaign", 0.0)["refused"]
+        held = client.bid("campaign", 1000.0, key="all")
+        assert (held["amount"], held["refused"]) == (10.0, False)
+        assert client.bid("campaign", 1.0)["refused"]
+        assert metrics(url)["longterm_refused_total", "campaign"] == 1
+        _, text = fetch(f"{url}/history")
+        assert [(one["object"], one["detail"]) for one in json.loads(text)["refusals"]] == [("campaign", "bid")]
+        client.skip("campaign", held["token"])
+        assert not client.bid("campaign", 1.0)["refused"]
+        assert metrics(url)["longterm_refused_total", "campaign"] == 1
+
+
 def test_the_counter_of_money_never_falls(tmp_path):
     """Not after a new period, a reset, a correction or a restart: a rate can be taken of it."""
     with in_thread(tmp_path) as url, Client(url) as client:
@@ -124,14 +158,14 @@ def test_the_counter_of_a_pacers_and_a_choosers_money_never_falls(tmp_path):
 
 
 def test_every_status_is_counted(tmp_path):
-    json = {"Content-Type": "application/json"}
+    form = {"Content-Type": "application/json"}
     with in_thread(tmp_path, token="a-long-random-text") as url:
         allowed = {"Authorization": "Bearer a-long-random-text"}
-        fetch(f"{url}/bid", b"{}", json)
-        fetch(f"{url}/bid", b"{}", json | allowed)
+        fetch(f"{url}/bid", b"{}", form)
+        fetch(f"{url}/bid", b"{}", form | allowed)
         fetch(f"{url}/bid", b"{}", {"Content-Type": "text/plain"} | allowed)
-        fetch(f"{url}/bid", b"{}", json | allowed | {"Content-Length": "1000001"})
-        fetch(f"{url}/bid", b'{"name": "nothing", "value": 1}', json | allowed)
+        fetch(f"{url}/bid", b"{}", form | allowed | {"Content-Length": "1000001"})
+        fetch(f"{url}/bid", b'{"name": "nothing", "value": 1}', form | allowed)
         fetch(f"{url}/none", headers=allowed)
         _, text = fetch(f"{url}/metrics", headers=allowed)
     for call, status in (("bid", 401), ("bid", 400), ("bid", 415), ("bid", 413), ("bid", 404), ("view", 404)):

@@ -3,23 +3,25 @@
 import asyncio
 import http.client
 import json
+import os
+import signal
 import socket
 import sqlite3
 import threading
 import time
 import urllib.parse
+from contextlib import closing
 from functools import partial
 
 import pytest
 
 import postgres
 from longterm import InputError
-from longterm.errors import UNAVAILABLE, DatabaseError
-from longterm.server import Client, ServerError, app
+from longterm.server import Client, ServerError, opening
 from longterm.server.gate import Gate
 from longterm.server.lanes import BusyError, Lane
 from longterm.server.tokens import Tokens
-from servers import SERVICE, fetch, in_process, in_thread
+from servers import SERVICE, children, fetch, in_process, in_thread
 
 JSON = {"Content-Type": "application/json"}
 WAITING = 60
@@ -76,22 +78,109 @@ def test_health_answers_while_the_database_is_locked(tmp_path):
         assert (status, set(json.loads(text)["objects"].values())) == (200, {"ready"})
 
 
-def test_a_worker_that_starts_without_its_database_waits_for_it(tmp_path, monkeypatch, caplog):
-    path, read, attempts = tmp_path / "service.toml", app.read_service, []
-    path.write_text(SERVICE)
+@pytest.mark.slow
+def test_workers_answer_and_stop_while_they_wait_for_the_database(tmp_path):
+    """A worker that is replaced while PostgreSQL is down is alive, is not ready, ends on SIGTERM, and goes on later."""
+    with postgres.server() as running:
+        if running is None or running.stop is None or running.restart is None:
+            pytest.skip("no server can be started here")
+        (tmp_path / "service.toml").write_text(SERVICE)
+        environment = {"LONGTERM_DATABASE": running.url}
+        service = str(tmp_path / "service.toml")
+        with in_process(service, "--workers", "2", environment=environment) as (url, server):
+            for goes_on in (True, False):
+                running.stop()
+                killed = set(children(server.pid)[-2:])
+                for worker in killed:
+                    os.kill(worker, signal.SIGKILL)
+                while not killed.isdisjoint(children(server.pid)):
+                    time.sleep(0.2)
+                wait_for(partial(probe, url, "/ready"), 503)
+                assert [probe(url) for _ in range(10)] == [200] * 10
+                status, text = fetch(f"{url}/bid", b'{"name": "campaign", "value": 1}', JSON)
+                assert (status, json.loads(text)["error"]["code"]) in ((503, "starting"), (503, "database"))
+                if goes_on:
+                    running.restart()
+                    wait_for(partial(probe, url, "/ready", 5.0), 200)
+                    with Client(url) as client:
+                        client.skip("campaign", client.bid("campaign", 1.0)["token"])
+            server.send_signal(signal.SIGTERM)
+            assert server.wait(10) is not None
 
-    def fail_twice(*args, **kwargs):
-        attempts.append(args)
-        if len(attempts) < 3:
-            raise DatabaseError("postgresql://nobody@nowhere/x", UNAVAILABLE, "no answer", "Check the server")
-        return read(*args, **kwargs)
 
-    monkeypatch.setattr(app, "START_PAUSE", 0.01)
-    monkeypatch.setattr(app, "read_service", fail_twice)
-    app._wait_for_service(str(path)).close()
-    assert len([one for one in caplog.records if "waits for the database" in one.getMessage()]) == 2
-    with pytest.raises(InputError):
-        app._wait_for_service(str(tmp_path / "nothing.toml"))
+def wait_for(figure, wanted):
+    deadline = time.monotonic() + 60
+    while figure() != wanted:
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+
+
+def test_an_application_that_cannot_be_made_at_first_is_made_later(monkeypatch, caplog):
+    """Calls meanwhile are answered with 503; the reason is logged, whatever it is."""
+    monkeypatch.setattr(opening, "START_PAUSE", 0.01)
+    monkeypatch.setattr(opening, "START_SECONDS", 0.1)
+    may_open, failures = threading.Event(), [RuntimeError("no reason"), InputError("database", "is wrong", "Correct")]
+
+    async def made(scope, receive, send):
+        await send({"made": scope["type"]})
+
+    def make():
+        if failures:
+            raise failures.pop()
+        assert may_open.wait(10)
+        return made
+
+    async def use():
+        app, events, sent = opening.OpeningApp(make), asyncio.Queue(), []
+
+        async def send(message):
+            sent.append(message.get("status", message.get("made", message.get("type"))))
+
+        async def get(path):
+            sent.clear()
+            await app({"type": "http", "path": path}, None, send)
+            return sent[0]
+
+        life = asyncio.create_task(app({"type": "lifespan"}, events.get, send))
+        await events.put({"type": "lifespan.startup"})
+        while not sent:
+            await asyncio.sleep(0.01)
+        assert sent == ["lifespan.startup.complete"]
+        assert (await get("/health"), await get("/ready")) == (200, 503)
+        may_open.set()
+        while await get("/ready") == 503:
+            await asyncio.sleep(0.01)
+        assert await get("/health") == "http"
+        await events.put({"type": "lifespan.shutdown"})
+        await life
+        assert sent[-1] == "lifespan.shutdown.complete"
+
+    asyncio.run(use())
+    assert len([one for one in caplog.records if "cannot open its objects" in one.getMessage()]) == 2
+
+
+def damage(folder, statement):
+    with closing(sqlite3.connect(folder / "service.db")) as other, other:
+        other.execute(statement)
+
+
+def test_a_damaged_object_hides_no_other_one(tmp_path):
+    """What people have changed, and the accounts, are read from every other object; the damaged ones are named."""
+    spare = SERVICE.replace("[chooser.images]", "[ledger.spare]\naccounts.team = {limit = 5}\n\n[chooser.images]")
+    with in_thread(tmp_path, spare) as url, Client(url) as client:
+        client.set("money", "team", limit=500)
+        damage(tmp_path, "UPDATE longterm_objects SET state = x'00', version = version + 1 WHERE name = 'campaign'")
+        damage(tmp_path, "UPDATE longterm_accounts SET spent = -1 WHERE ledger = 'spare'")
+        log = json.loads(fetch(f"{url}/log")[1])
+        assert [(one["object"], one["what"], one["new"]) for one in log["entries"]] == [("money", "limit", 500)]
+        assert log["unavailable"] == {"campaign": "corrupted"}
+        history = json.loads(fetch(f"{url}/history")[1])
+        assert [one["object"] for one in history["changes"]] == ["money"]
+        assert history["unavailable"] == {"campaign": "corrupted"}
+        assert set(history["periods"]) == {"money", "images", "models", "campaign"}
+        accounts = client.accounts()
+        assert accounts["money"]["accounts"]["team"]["limit"] == 500
+        assert accounts["spare"] == {"unavailable": "corrupted"}
 
 
 @pytest.mark.slow
@@ -121,6 +210,38 @@ def test_a_locked_object_delays_no_other_one(tmp_path):
             for thread in threads:
                 thread.join()
             assert answers == [200] * WAITING
+
+
+def wait_for_hold(url):
+    with Client(url) as client:
+        client.hold("money", "team", 1, "one")
+
+
+@pytest.mark.slow
+def test_a_locked_object_hides_no_other_one(tmp_path):
+    with postgres.server() as running:
+        if running is None:
+            pytest.skip("no server can be started here")
+        import psycopg
+
+        (tmp_path / "service.toml").write_text(SERVICE)
+        environment = {"LONGTERM_DATABASE": running.url}
+        with in_process(str(tmp_path / "service.toml"), environment=environment) as (url, _), Client(url) as client:
+            client.set("campaign", budget=12.0)
+            waiting = threading.Thread(target=wait_for_hold, args=(url,))
+            with psycopg.connect(running.url) as connection:
+                connection.execute("SELECT 1 FROM longterm_objects WHERE name = 'money' FOR UPDATE")
+                waiting.start()
+                begin = time.monotonic()
+                log, history, accounts = (
+                    json.loads(fetch(f"{url}/{path}")[1]) for path in ("log", "history", "accounts")
+                )
+                assert time.monotonic() - begin < 15  # 2 s for each reading of an object that is locked
+            waiting.join()
+        assert [one["object"] for one in log["entries"]] == ["campaign"]
+        assert [one["object"] for one in history["changes"]] == ["campaign"]
+        for found in (log, history, accounts["money"]):
+            assert "did not answer" in str(found["unavailable"])
 
 
 def test_half_open_requests_are_closed(tmp_path, monkeypatch):
@@ -202,3 +323,4 @@ def test_a_busy_object_answers_503_with_retry_after(tmp_path, monkeypatch):
         with pytest.raises(ServerError, match="waiting calls") as caught:
             client.bid("campaign", 1.0)
         assert (caught.value.status, caught.value.code) == (503, "busy")
+        assert caught.value.remedy

@@ -1,8 +1,9 @@
 """The page in a real browser, and the demo that fills it."""
 
 import re
+import sqlite3
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 
 import pytest
 
@@ -147,6 +148,23 @@ def test_many_accounts_are_a_table_with_search(driver, tmp_path, size):
         assert driver.execute_script(TITLES, "money")[0].startswith("Money: team-19")
         assert driver.execute_script("return document.documentElement.scrollWidth") <= SIZES[size][0]
         assert driver.execute_script(CROWDED) == []
+
+
+def test_the_page_shows_a_pacer_without_money_and_names_what_it_leaves_out(driver, tmp_path):
+    with in_thread(tmp_path, step=1) as url, Client(url) as client:
+        client.bid("campaign", 1000.0)
+        for _ in range(3):
+            client.bid("campaign", 1.0)
+        client.set("campaign", budget=12.0)
+        time.sleep(1.5)
+        with closing(sqlite3.connect(tmp_path / "service.db")) as other, other:
+            damaged = "UPDATE longterm_objects SET state = x'00', version = version + 1 WHERE name = 'images'"
+            other.execute(damaged)
+        open_at(driver, f"{url}/", *SIZES["desktop"])
+        read = "return document.querySelector(arguments[0])?.textContent"
+        WebDriverWait(driver, 20).until(lambda d: d.execute_script(read, "#changes p"))
+        assert driver.execute_script(read, "#changes p").endswith(": images")
+        assert "refused in this time3" in driver.execute_script(read, "[data-object=campaign]")
 
 
 def test_the_page_says_that_the_server_is_gone(driver, tmp_path):

@@ -184,7 +184,13 @@ tests:
       - {{series: 'longterm_spent{{object="money", part="team"}}', values: '79 80 99 100 0+0x16'}}
       - {{series: 'longterm_limit{{object="models", part="money"}}', values: '1+1x20'}}
       - {{series: 'longterm_spent{{object="models", part="money"}}', values: '1+1x20'}}
-      - {{series: 'longterm_alert{{object="models", part="unspent"}}', values: '0+0x20'}}
+      - {{series: 'longterm_goal{{object="models", part="money"}}', values: '1+0x20'}}
+      - {{series: 'longterm_limit{{object="mixed", part="floor"}}', values: '1+0x20'}}
+      - {{series: 'longterm_spent{{object="mixed", part="floor"}}', values: '2+0x20'}}
+      - {{series: 'longterm_goal{{object="mixed", part="floor"}}', values: '1+0x20'}}
+      - {{series: 'longterm_limit{{object="mixed", part="cap"}}', values: '100+0x20'}}
+      - {{series: 'longterm_goal{{object="mixed", part="cap"}}', values: '0+0x20'}}
+      - {{series: 'longterm_spent{{object="mixed", part="cap"}}', values: '0x10 90+0x10'}}
       - {{series: 'longterm_up{{object="money"}}', values: '1 1 1 1 1 1 0+0x14'}}
       - {{series: 'longterm_up{{object="models"}}', values: '1+0x20'}}
       - {{series: 'longterm_refused_total{{object="money"}}', values: '0+0x5 1+0x14'}}
@@ -202,6 +208,8 @@ CASES = [
     ("8m", "LongtermServerDown", []),
     ("5m", "LongtermRefusals", []),
     ("8m", "LongtermRefusals", [{"object": "money"}]),
+    ("12m", "LongtermMoney80", [{"object": "mixed", "part": "cap"}]),
+    ("12m", "LongtermMoney100", []),
 ]
 """The time, the alert, and the labels of those that fire."""
 

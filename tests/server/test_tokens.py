@@ -99,12 +99,33 @@ def written(out):
     return length
 
 
+def test_errors_name_nothing_that_a_token_may_not_use(served):
+    """Neither the names of other objects nor the account that holds a key."""
+    url, _, _ = served
+    with Client(url, token=SECRETS["operator"]) as operator:
+        operator.hold("money", "organisation", 1, "another's")
+    for name in ("team", "board"):
+        with Client(url, token=SECRETS[name]) as client:
+            for call in (
+                lambda client=client: client.bid("nothing", 1.0),
+                lambda client=client: client.set("nothing", limit=1),
+                lambda client=client: client.settle_hold("money", "another's", 1),
+                lambda client=client: client.release("money", "another's"),
+            ):
+                with pytest.raises(ServerError) as caught:
+                    call()
+                assert (caught.value.status, bool(caught.value.remedy)) == (403, True)
+                assert not any(other in str(caught.value) for other in ("campaign", "models", "organisation"))
+
+
 def test_the_access_log_names_the_token(served):
     url, out, _ = served
     before = written(out)
     with Client(url, token=SECRETS["team"]) as team:
         team.hold("money", "team", 1, "logged")
         status_of(team.hold, "money", "organisation", 1, "refused")
+        status_of(team.bid, "campaign", 1.0)
+        status_of(team.bid, "nothing", 1.0)
     fetch(f"{url}/status", headers={"Authorization": "Bearer wrong"})
     fetch(f"{url}/health")
     written(out)
@@ -113,6 +134,8 @@ def test_the_access_log_names_the_token(served):
     assert named == [
         ("team", "/hold", "money", "team", 200),
         ("team", "/hold", "money", "organisation", 403),
+        ("team", "/bid", "campaign", None, 403),
+        ("team", "/bid", None, None, 403),
         (None, "/status", None, None, 401),
     ]
     assert all(secret not in out.getvalue() for secret in SECRETS.values())

@@ -23,7 +23,15 @@ from zoneinfo import ZoneInfo
 
 from clocks import ManualClock
 from longterm import Ledger
-from longterm.errors import InputError, InUseError, LongtermError, OutOfBudgetError, RepeatedPositionError, TokenError
+from longterm.errors import (
+    ClosedHoldError,
+    InputError,
+    InUseError,
+    LongtermError,
+    OutOfBudgetError,
+    RepeatedPositionError,
+    TokenError,
+)
 from longterm.money import (
     EXP3IX,
     Budget,
@@ -190,7 +198,9 @@ class Model:
         hold = self.find(key)
         if hold.status == "settled" and hold.spent == actual:
             return
-        if hold.status in ("settled", "released") or (not force and actual > ABSURD * max(hold.asked, 1)):
+        if hold.status in ("settled", "released"):
+            raise ClosedHoldError("key", "model", "model")
+        if not force and actual > ABSURD * max(hold.asked, 1):
             raise InputError("key", "model", "model")
         self.close(now, hold, actual, "settled", now)
 
@@ -198,7 +208,9 @@ class Model:
         hold = self.find(key)
         if hold.status == "released":
             return
-        if hold.status == "settled" or (hold.is_lease and not force and hold.expires > now):
+        if hold.status == "settled":
+            raise ClosedHoldError("key", "model", "model")
+        if hold.is_lease and not force and hold.expires > now:
             raise InputError("key", "model", "model")
         self.close(now, hold, hold.spent, "released", now)
 

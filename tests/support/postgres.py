@@ -9,6 +9,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,6 +20,8 @@ class Server(NamedTuple):
     url: str
     restart: Callable[[], object] | None
     """Stop it at once, as a crash does, and start it again; None if it is not ours."""
+    stop: Callable[[], object] | None = None
+    """Stop it at once; `restart` starts it again."""
 
 
 @contextmanager
@@ -40,16 +43,16 @@ def server(folder: Path | None = None) -> Iterator[Server | None]:
             yield None
             return
 
-    def restart() -> object:
-        arguments = ["-w", "-m", "immediate", "-l", str(running.log), "restart"]
-        return pgserver.pg_ctl(arguments, pgdata=running.pgdata, user=running.system_user)
+    def control(*arguments: str) -> object:
+        return pgserver.pg_ctl(["-w", "-m", "immediate", *arguments], pgdata=running.pgdata, user=running.system_user)
 
     try:
-        yield Server(running.get_uri(), restart)
+        restart = partial(control, "-l", str(running.log), "restart")
+        yield Server(running.get_uri(), restart, partial(control, "stop"))
     finally:
         running.cleanup()
         if (running.pgdata / "postmaster.pid").exists():  # a server that was restarted is not stopped by it
             with suppress(subprocess.CalledProcessError):
-                pgserver.pg_ctl(["-w", "-m", "immediate", "stop"], pgdata=running.pgdata, user=running.system_user)
+                control("stop")
         if folder is None:
             shutil.rmtree(place, ignore_errors=True)

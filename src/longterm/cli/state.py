@@ -18,7 +18,7 @@ from longterm import money
 from longterm._base.display import TextTable
 from longterm.catalogue.words import parse_words
 from longterm.cli.output import terminal_width
-from longterm.errors import InputError
+from longterm.errors import InputError, LongtermError
 from longterm.money import Chooser, Ledger, LivePacer
 from longterm.money.ledger.accounts import OpenHold
 from longterm.money.limit_changes import change_limits, limits_of
@@ -101,32 +101,36 @@ class StateCommand:
         actions[self.action]()
 
     def _show(self) -> None:
+        """Print every table. An object that cannot be read is left out of those that need it, and named at the end."""
         self._words("", 0, 0)
-        found = [self._present(one) for one in describe(self.database)]
+        faults: dict[str, LongtermError] = {}
+        found = [self._present(one, faults) for one in describe(self.database)]
         _print(("name", "kind", "rounds", "open", "spent", "held", "last change (UTC)"), [_row(one) for one in found])
         limited = []
         for one in found:
             if one.kind in LIMITED:
-                with suppress(InputError), self._limited(one.name) as opened:  # not if its rule is not stored whole
-                    limited.append((one.name, _limits(limits_of(opened))))
+                with _noting(one.name, faults), suppress(InputError), self._limited(one.name) as opened:
+                    limited.append((one.name, _limits(limits_of(opened))))  # not if its rule is not stored whole
         if limited:
             _say("")
             _print(("name", "limits"), limited)
         for one in found:
-            if one.kind in LIMITED and one.open:
-                rounds = read_open_rounds(self.database, one.name, MOST_HOLDS)
-                _say(f"\n{one.name}: {one.open} open rounds, the oldest first")
-                _print(("token", "age"), [(token, _age(age)) for token, age in rounds])
-            if one.kind == "ledger":
-                with self._opened(one.name) as ledger:
-                    _print_ledger(one.name, ledger)
+            with _noting(one.name, faults):
+                if one.kind in LIMITED and one.open:
+                    rounds = read_open_rounds(self.database, one.name, MOST_HOLDS)
+                    _say(f"\n{one.name}: {one.open} open rounds, the oldest first")
+                    _print(("token", "age"), [(token, _age(age)) for token, age in rounds])
+                if one.kind == "ledger" and one.name not in faults:
+                    with self._opened(one.name) as ledger:
+                        _print_ledger(one.name, ledger)
+        _raise_faults(faults)
 
-    def _present(self, found: StoredObject) -> StoredObject:
+    def _present(self, found: StoredObject, faults: dict[str, LongtermError]) -> StoredObject:
         """Return a ledger with the holds that are open at this moment. Its money has a table of its own."""
-        if found.kind != "ledger":
-            return found
-        with self._opened(found.name) as ledger:
-            return found._replace(open=len(ledger.open_holds()), spent=None, held=None)
+        if found.kind == "ledger":
+            with _noting(found.name, faults), self._opened(found.name) as ledger:
+                return found._replace(open=len(ledger.open_holds()), spent=None, held=None)
+        return found
 
     def _set(self) -> None:
         target, *pairs = self._words("money/search limit=50", 2)
@@ -245,16 +249,20 @@ class StateCommand:
     def _log(self) -> None:
         self._words("", 0, 0)
         since = moment(self.since)
-        rows = []
+        rows: list[tuple[str, str, RecordEntry]] = []
+        faults: dict[str, LongtermError] = {}
         for one in describe(self.database):
-            if one.kind == "ledger":
-                with self._opened(one.name) as ledger:
-                    rows += [(one.name, ledger.unit, entry) for entry in ledger.record(since=since, most=MOST_ENTRIES)]
-            else:
-                rows += [(one.name, "", entry) for entry in read_record(self.database, one.name, since, MOST_ENTRIES)]
+            with _noting(one.name, faults):
+                if one.kind == "ledger":
+                    with self._opened(one.name) as ledger:
+                        found, unit = ledger.record(since=since, most=MOST_ENTRIES), ledger.unit
+                else:
+                    found, unit = read_record(self.database, one.name, since, MOST_ENTRIES), ""
+                rows += [(one.name, unit, entry) for entry in found]
         rows.reverse()  # each object's entries are oldest first now, also those of one moment
         rows.sort(key=lambda row: row[-1].time)
         _print_log(rows, self.format)
+        _raise_faults(faults)
 
     def _words(self, usage: str, least: int, most: int | None = None) -> tuple[str, ...]:
         if len(self.words) < least or (most is not None and len(self.words) > most):
@@ -286,6 +294,24 @@ class StateCommand:
             raise InputError("words", f"{target!r} is not an account", "Write LEDGER/ACCOUNT, such as money/search")
         with self._opened(name) as ledger:
             yield ledger, account, self._done
+
+
+@contextmanager
+def _noting(name: str, faults: dict[str, LongtermError]) -> Iterator[None]:
+    """Note that an object cannot be read, instead of raising the error."""
+    try:
+        yield
+    except LongtermError as error:
+        faults.setdefault(name, error)
+
+
+def _raise_faults(faults: dict[str, LongtermError]) -> None:
+    """Raise an error that names the objects that could not be read, after the others were printed."""
+    if faults:
+        sys.stdout.flush()
+        raise LongtermError(
+            "; ".join(f"{name!r} is left out, since it cannot be read: {faults[name]}" for name in faults)
+        )
 
 
 def moment(text: str) -> float:

@@ -208,6 +208,11 @@ class BudgetSet:
         return np.asarray(self.sign > 0)
 
     @cached_property
+    def is_goal(self) -> NDArray[np.bool_]:
+        """A mask of the limits that are meant to be reached, ceilings and floors, shape (m,)."""
+        return np.asarray(~self.is_cap | (self.lines[1] > 0))
+
+    @cached_property
     def has_caps_only(self) -> bool:
         """True if no budget is a floor."""
         return bool(self.is_cap.all())

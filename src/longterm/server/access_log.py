@@ -14,6 +14,8 @@ from longterm.server.gate import Exchange
 class AccessLog:
     """Lines of JSON: time, caller, method, path, object, account, status, milliseconds, address.
 
+    The account is the one that the request names. A request that names a hold by its key has none.
+
     Parameters
     ----------
     out : text file, optional

@@ -8,16 +8,14 @@ import os
 import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from time import perf_counter, sleep, time
+from time import perf_counter, time
 from typing import Any
 
 from longterm import __version__
 from longterm._base.extras import missing_extra
 from longterm._base.messages import did_you_mean
 from longterm.errors import (
-    UNAVAILABLE,
     BrokenBoundWarning,
-    DatabaseError,
     HorizonWarning,
     InputError,
     LongtermError,
@@ -27,6 +25,7 @@ from longterm.server.access_log import AccessLog
 from longterm.server.gate import Exchange, Gate
 from longterm.server.history import STEP, WEEK, WEEK_OBJECT, WEEK_STEP, History, HistoryRecorder
 from longterm.server.lanes import Lane
+from longterm.server.opening import OpeningApp
 from longterm.server.service import Service
 from longterm.server.settings import read_service
 from longterm.server.tokens import Caller, Tokens
@@ -48,8 +47,6 @@ HISTORY_STEP = "LONGTERM_HISTORY_STEP"
 ACCESS_LOG = "LONGTERM_ACCESS_LOG"
 """The environment variable that is "1" if workers write an access log."""
 LOG = logging.getLogger("longterm.server")
-START_PAUSE = 1.0
-"""Seconds between two attempts of a worker to reach the database."""
 FLUSH_SECONDS = 1.0
 """Counts are added to the history this often."""
 _REFUSALS: dict[int | str, dict[str, Any]] = {
@@ -57,7 +54,7 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def from_environment() -> Gate:
+def from_environment() -> OpeningApp:
     """Return the application of the service whose file the environment names. `uvicorn --factory` calls it."""
     path = os.environ.get(SETTINGS)
     if not path:
@@ -67,22 +64,16 @@ def from_environment() -> Gate:
         warnings.filterwarnings("ignore", category=category)
     step, token = int(os.environ.get(HISTORY_STEP, STEP)), os.environ.get("LONGTERM_TOKEN", "")
     log = AccessLog() if os.environ.get(ACCESS_LOG) == "1" else None
-    return create_app(_wait_for_service(path), token=token, step=step, log=log)
 
-
-def _wait_for_service(path: str) -> Service:
-    """Open the objects of a worker that is replaced, once the database can be reached.
-
-    The supervisor of uvicorn would notice a worker that ends while it starts only after a minute.
-    """
-    while True:
+    def make() -> Gate:
+        service = read_service(path, apply=False)
         try:
-            return read_service(path, apply=False)
-        except DatabaseError as error:
-            if error.reason != UNAVAILABLE:
-                raise
-            LOG.error("a worker waits for the database: %s", error)
-            sleep(START_PAUSE)
+            return create_app(service, token=token, step=step, log=log)
+        except BaseException:
+            service.close()
+            raise
+
+    return OpeningApp(make)
 
 
 def create_app(service: Service, *, token: str = "", step: int = STEP, log: AccessLog | None = None) -> Gate:
@@ -159,17 +150,25 @@ class _Served:
 
         async def answer(request: Request, body: Any) -> Any:
             exchange: Exchange = request.scope["state"]["exchange"]
+            caller = exchange.caller
+            assert caller is not None
+            if body.name in self.service.objects:  # an unknown name is no label of a metric
+                exchange.name, exchange.account = body.name, getattr(body, "account", "")
+            if call.is_admin:
+                caller.require_admin()
+            else:
+                caller.require_some(body.name)
             found = self._find(call, body.name)
-            exchange.name, exchange.account = body.name, getattr(body, "account", "")
-            assert exchange.caller is not None
             lane = self.lanes[body.name]
             if call.is_admin:
-                done = await lane.run(_perform, call, found, body, exchange.caller)
+                done = await lane.run(_perform, call, found, body, caller)
             else:
                 key = getattr(body, "key", None)
-                done = await lane.join(_perform, call, found, body, exchange.caller, key=key)
+                done = await lane.join(_perform, call, found, body, caller, key=key)
             if isinstance(done, bodies.Acted):
                 self.recorder.count("actions", body.name, done.action)
+            elif isinstance(done, bodies.Offered):
+                exchange.refused = done.refused
             # FastAPI would validate the answer again, which takes longer than to write it.
             return Response(done.model_dump_json(exclude_none=True), media_type="application/json")
 
@@ -193,7 +192,7 @@ class _Served:
         self.recorder.count("calls", path, exchange.name, str(exchange.status))
         if exchange.name:
             self.recorder.time(path, exchange.name, perf_counter() - exchange.begin)
-            if exchange.status == 402:
+            if exchange.status == 402 or exchange.refused:
                 self.recorder.count("refused", exchange.name)
                 who = "" if exchange.caller is None else exchange.caller.name
                 place = {"object": exchange.name, "account": exchange.account}
@@ -222,8 +221,7 @@ class _Served:
 
 def _perform(call: Call, found: Any, body: bodies.Named, caller: Caller) -> Any:
     """Make a call in the thread of its object, if the caller may."""
-    if call.is_admin:
-        caller.require_admin()
-    elif caller.spend is not None:
-        caller.require_spend(body.name, None if call.account is None else call.account(found, body))
+    if not call.is_admin and caller.spend is not None:
+        account = None if call.account is None else call.account(found, body)
+        caller.require_spend(body.name, account, is_named=hasattr(body, "account"))
     return call.work(found, body, caller.name)

@@ -15,7 +15,7 @@ import numpy as np
 
 from longterm._base.messages import did_you_mean
 from longterm.calibration import LiveIntervals
-from longterm.errors import InputError, UnaffordableError
+from longterm.errors import BrokenBoundError, InputError, UnaffordableError
 from longterm.learners import Feedback
 from longterm.money import Ledger, LivePacer, Router
 from longterm.money.choosing.choice import Choice
@@ -69,7 +69,7 @@ def act(found: ServedChooser | Router, body: bodies.Act, who: str) -> bodies.Act
 
 def _choose(found: ServedChooser, body: bodies.Act) -> tuple[str, Choice]:
     if body.prompt is not None:
-        raise InputError("prompt", "is an argument of routers, and this object is a chooser", "Give context=")
+        raise InputError("prompt", "is an argument of routers, and this object is a chooser", "Give context")
     for name in ("costs", "bounds"):
         if isinstance(getattr(body, name), dict):
             raise InputError(
@@ -123,11 +123,12 @@ def settle(found: ServedChooser | Router | LivePacer, body: bodies.Settle, who: 
     if isinstance(found, LivePacer):
         if body.paid is None:
             raise InputError("paid", "is missing", "Give the payment: 0 if the auction was lost")
-        found.settle(body.token, body.paid, price=body.price, won=body.won, position=_position(body))
+        said: dict[str, Any] = {"price": body.price, "won": body.won, "force": body.force}
+        found.settle(body.token, body.paid, **said, position=_position(body))
     else:
         follows = body.cost_follows or (isinstance(found, Router) and body.cost is None)
         costs: dict[str, Any] = {"rewards": body.rewards, "costs": body.costs, "cost_follows": follows}
-        found.chooser.settle(body.token, body.reward, body.cost, **costs, position=_position(body))
+        found.chooser.settle(body.token, body.reward, body.cost, **costs, force=body.force, position=_position(body))
     return bodies.Done()
 
 
@@ -159,7 +160,11 @@ def ask(found: LiveLearner | LiveIntervals, body: bodies.Ask, who: str) -> bodie
 def tell(found: LiveLearner | LiveIntervals, body: bodies.Tell, who: str) -> bodies.Done:
     """Give the feedback of a learner's round, or the outcome of an interval."""
     if isinstance(found, LiveLearner):
-        found.tell(body.token, **_feedback(body), position=_position(body))
+        try:
+            found.tell(body.token, **_feedback(body), position=_position(body))
+        except BrokenBoundError as error:
+            remedy = "Check it. If it is right, skip the round: the learner's bounds do not cover it"
+            raise InputError(error.argument, error.what, remedy, round=error.round) from error
     elif body.outcome is None:
         raise InputError("outcome", "is missing", "Give the observed value, or skip the round")
     else:
@@ -170,9 +175,7 @@ def tell(found: LiveLearner | LiveIntervals, body: bodies.Tell, who: str) -> bod
 def _feedback(body: bodies.Tell) -> dict[str, Any]:
     """Return the arguments of a learner's tell."""
     if body.loss_gradient is None:
-        parameters = None if body.loss_parameters is None else [np.asarray(one) for one in body.loss_parameters]
-        others = [np.asarray(one) for one in body.constraint_parameters]
-        return {"loss_parameters": parameters, "constraint_parameters": others}
+        return {"loss_parameters": body.loss_parameters, "constraint_parameters": body.constraint_parameters}
     for name in ("constraint", "constraint_gradient"):
         if getattr(body, name) is None:
             raise InputError(name, "is missing", "Give it with loss_gradient, evaluated at the round's x")
@@ -187,7 +190,7 @@ def _feedback(body: bodies.Tell) -> dict[str, Any]:
 def bid(found: LivePacer, body: bodies.Bid, who: str) -> bodies.Offered:
     """Bid for a request. The amount is 0 if no money is left."""
     offered = found.bid(body.value, body.key)
-    return bodies.Offered(token=str(offered), amount=offered.amount)
+    return bodies.Offered(token=str(offered), amount=offered.amount, refused=offered.refused)
 
 
 def hold(found: Ledger, body: bodies.HoldRequest, who: str) -> bodies.Held:
@@ -198,7 +201,7 @@ def hold(found: Ledger, body: bodies.HoldRequest, who: str) -> bodies.Held:
 
 def settle_hold(found: Ledger, body: bodies.SettleHold, who: str) -> bodies.Done:
     """Replace a hold by the actual cost."""
-    found.settle(body.key, body.actual, who=who, position=_position(body))
+    found.settle(body.key, body.actual, force=body.force, who=who, position=_position(body))
     return bodies.Done()
 
 

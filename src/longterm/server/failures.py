@@ -12,6 +12,7 @@ from starlette.exceptions import HTTPException
 
 from longterm.errors import (
     AlreadyToldError,
+    ClosedHoldError,
     DatabaseError,
     ExpiredTokenError,
     InputError,
@@ -26,31 +27,32 @@ from longterm.errors import (
 from longterm.server.lanes import BusyError
 from longterm.server.tokens import ForbiddenError
 
+FAULT = "Read the server's log, which has the whole message"
+"""The remedy for a fault of the server."""
+
 
 class UnknownObjectError(LongtermError):
     """The service has no object with this name."""
 
 
-_STATUSES: tuple[tuple[type[LongtermError], int, str], ...] = (
-    (UnknownObjectError, 404, "unknown object"),
-    (ForbiddenError, 403, "forbidden"),
-    (UnaffordableError, 402, "out of budget"),
-    (OutOfBudgetError, 402, "out of budget"),
-    (RepeatedPositionError, 409, "already applied"),
-    (AlreadyToldError, 409, "already settled"),
-    (SkippedTokenError, 409, "skipped"),
-    (ExpiredTokenError, 409, "expired"),
-    (TokenError, 409, "unknown token"),
-    (WindowFullError, 429, "too many open rounds"),
-    (InputError, 400, "bad argument"),
-    (BusyError, 503, "busy"),
-    (DatabaseError, 503, "database"),
+_STATUSES: tuple[tuple[type[LongtermError], int, str, str], ...] = (
+    (UnknownObjectError, 404, "unknown object", "Correct the name"),
+    (ForbiddenError, 403, "forbidden", "Use another token, or let the operator allow it in the service file"),
+    (UnaffordableError, 402, "out of budget", ""),
+    (OutOfBudgetError, 402, "out of budget", "Settle open holds, wait for the end of the period, or raise the limit"),
+    (RepeatedPositionError, 409, "already applied", ""),
+    (ClosedHoldError, 409, "hold is closed", ""),
+    (AlreadyToldError, 409, "already settled", ""),
+    (SkippedTokenError, 409, "skipped", ""),
+    (ExpiredTokenError, 409, "expired", ""),
+    (TokenError, 409, "unknown token", ""),
+    (WindowFullError, 429, "too many open rounds", "Settle or skip some of the open rounds"),
+    (InputError, 400, "bad argument", ""),
+    (BusyError, 503, "busy", "Call again with the same key"),
+    (DatabaseError, 503, "database", ""),
+    (LongtermError, 500, "error", FAULT),
 )
-
-
-def status_of(error: LongtermError) -> tuple[int, str]:
-    """Return the status and the code of an error."""
-    return next(((status, code) for kind, status, code in _STATUSES if isinstance(error, kind)), (500, "error"))
+"""The status and the code of each error, and the remedy of those that have none of their own."""
 
 
 def add_errors(app: FastAPI) -> None:
@@ -58,14 +60,15 @@ def add_errors(app: FastAPI) -> None:
 
     @app.exception_handler(LongtermError)
     async def _answer(request: Request, error: LongtermError) -> JSONResponse:
-        status, code = status_of(error)
+        _, status, code, remedy = next(row for row in _STATUSES if isinstance(error, row[0]))
         body: dict[str, Any] = {"code": code, "message": str(error)}
         if isinstance(error, DatabaseError):  # its message names the host, the user or the path
             logging.getLogger("longterm.server").error("%s", error)
             remedy = "Call again with the same key; the server's log has the whole message"
             body |= {"message": f"the database cannot be used ({error.reason}). {remedy}.", "remedy": remedy}
         else:
-            body |= {key: str(getattr(error, key)) for key in ("argument", "remedy") if hasattr(error, key)}
+            body |= {"argument": error.argument} if isinstance(error, InputError) else {}
+            body["remedy"] = getattr(error, "remedy", remedy)
         headers = {"Retry-After": "1"} if status in (429, 503) else None
         return JSONResponse({"error": body}, status, headers)
 
@@ -87,5 +90,5 @@ def add_errors(app: FastAPI) -> None:
 
     @app.exception_handler(Exception)
     async def _failed(request: Request, error: Exception) -> JSONResponse:  # uvicorn logs the traceback
-        message = "this is a fault of the server; its log has the traceback"
-        return JSONResponse({"error": {"code": "error", "message": message}}, 500)
+        body = {"code": "error", "message": f"this is a fault of the server. {FAULT}.", "remedy": FAULT}
+        return JSONResponse({"error": body}, 500)

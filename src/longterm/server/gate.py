@@ -41,6 +41,8 @@ class Exchange:
         Of the answer.
     name, account : str
         The object and the account that it was about.
+    refused : bool
+        True if no money was left, and the answer says so without an error.
     """
 
     method: str
@@ -51,6 +53,7 @@ class Exchange:
     status: int = 500
     name: str = ""
     account: str = ""
+    refused: bool = False
 
 
 class Gate:
@@ -96,7 +99,7 @@ class Gate:
             return
         path = scope["path"]
         if path == HEALTH:
-            await _answer(send, 200, ALIVE)
+            await answer_alive(send)
             return
         client = scope.get("client") or ("",)
         exchange = Exchange(scope["method"], path, client[0], time.perf_counter())
@@ -119,26 +122,26 @@ class Gate:
         if isinstance(found, Caller):
             exchange.caller = found
         elif exchange.path != READY:
-            await _refuse(send, 401, "no token", *found)
+            await refuse(send, 401, "no token", *found)
             return
         if self._running > self._most:
-            await _refuse(send, 503, "busy", f"{self._most} requests are being answered", "Call again in a second")
+            await refuse(send, 503, "busy", f"{self._most} requests are being answered", "Call again in a second")
             return
         body = b""
         if exchange.method not in ("GET", "HEAD"):
             if headers.get(b"content-type", b"").partition(b";")[0].strip().lower() != b"application/json":
-                await _refuse(send, 415, "not JSON", "the body is not JSON", "Send Content-Type: application/json")
+                await refuse(send, 415, "not JSON", "the body is not JSON", "Send Content-Type: application/json")
                 return
             try:
                 async with asyncio.timeout(BODY_SECONDS):
                     whole = await self._read(headers, receive)
             except TimeoutError:
                 what = f"the body did not arrive within {BODY_SECONDS:g} s"
-                await _refuse(send, 408, "too slow", what, "Send it at once")
+                await refuse(send, 408, "too slow", what, "Send it at once")
                 return
             if whole is None:
                 what, remedy = f"the body has more than {self._max_body} bytes", "Send a smaller request"
-                await _refuse(send, 413, "too large", what, remedy)
+                await refuse(send, 413, "too large", what, remedy)
                 return
             body = whole
         messages = iter([{"type": "http.request", "body": body, "more_body": False}])
@@ -164,7 +167,13 @@ class Gate:
         return b"".join(parts)
 
 
-async def _refuse(send: Any, status: int, code: str, message: str, remedy: str) -> None:
+async def answer_alive(send: Any) -> None:
+    """Answer that the process runs."""
+    await _answer(send, 200, ALIVE)
+
+
+async def refuse(send: Any, status: int, code: str, message: str, remedy: str) -> None:
+    """Answer with an error, and close the connection."""
     body = json.dumps({"error": {"code": code, "message": f"{message}. {remedy}.", "remedy": remedy}}).encode()
     extra = [(b"connection", b"close")]
     if status == 401:

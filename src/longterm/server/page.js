@@ -159,15 +159,17 @@ function accountTable(name, last, unit, redo) {
   return make("div", { class: "accounts" }, input, about, make("table", {}, make("thead", {}, make("tr", {}, ...heads)), rows), shown);
 }
 
-function events(id, title, found) {
-  if (!found.length) return [];
+function events(id, title, found, unavailable = {}) {
+  const missing = Object.keys(unavailable);
+  if (!found.length && !missing.length) return [];
   const rows = found.slice(0, EVENTS).map(one => make("tr", {},
     make("td", {}, new Date(1000 * one.time).toLocaleString("en-GB")), make("td", {}, one.what),
     make("td", {}, [one.object, one.account].filter(Boolean).join("/")), make("td", {}, one.detail), make("td", {}, one.who)));
   const heads = ["time", "what", "where", "detail", "who"].map(text => make("th", { scope: "col" }, text));
   const table = make("table", {}, make("thead", {}, make("tr", {}, ...heads)), make("tbody", {}, ...rows));
   const heading = make("h2", {}, title, make("small", {}, `the last ${EVENTS}`));
-  return [make("section", { id }, heading, make("div", { class: "scroll", tabindex: "0" }, table))];
+  const note = missing.length ? [make("p", { class: "bad" }, `Not listed, since the database does not answer: ${missing.join(", ")}`)] : [];
+  return [make("section", { id }, heading, ...note, make("div", { class: "scroll", tabindex: "0" }, table))];
 }
 
 function section(name, data) {
@@ -224,7 +226,7 @@ function section(name, data) {
   if (single) fact("spent", `${number(total("spent"))} of ${number(total("limit"))}`);
   if (last.held !== undefined) fact("held", number(single ? total("held") : Math.max(...Object.values(last.held))));
   if (last.open !== undefined) fact("open", number(last.open));
-  if (["ledger", "chooser", "router"].includes(kinds[name])) fact("refused in this time", number(refusals));
+  if (["ledger", "chooser", "router", "pacer"].includes(kinds[name])) fact("refused in this time", number(refusals));
   if (last.overshoot !== undefined && total("overshoot") > 0) fact("over the limit", number(total("overshoot")), true);
   if (last.coverage) fact("coverage", `${percent(last.coverage[""])} of ${percent(last.target)}`);
   const heading = make("h2", {}, name, make("small", {}, kinds[name]));
@@ -240,7 +242,7 @@ function render() {
   const place = document.activeElement?.selectionStart;
   const sections = Object.keys(latest.kinds).map(name => section(name, latest));
   document.getElementById("objects").replaceChildren(
-    ...sections, ...events("changes", "Changes and corrections", latest.changes), ...events("refusals", "Refusals", latest.refusals));
+    ...sections, ...events("changes", "Changes and corrections", latest.changes, latest.unavailable), ...events("refusals", "Refusals", latest.refusals));
   document.getElementById("guide").replaceChildren(...(latest.guide ? [make("a", { href: latest.guide }, "Guide")] : []));
   if (typing !== undefined && place !== undefined && place !== null) {
     const input = document.querySelector(`[data-object="${CSS.escape(typing)}"] input`);

@@ -26,6 +26,7 @@ _MONEY = {
     "overshoot": "Money spent above the limit",
 }
 _GAUGES = {
+    "goal": "1 for a limit that is meant to be reached: a ceiling for each request, or a floor",
     "price": "The price of a unit of money in reward, or a learner's multiplier",
     "open": "Open rounds or holds",
     "late": "Leases past their end whose holders have not reported",

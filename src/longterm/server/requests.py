@@ -16,6 +16,7 @@ RoundToken = Annotated[str, Field(max_length=100, description="The token of the 
 Numbers = Annotated[list[float], Field(max_length=MOST_NUMBERS)]
 Table = Annotated[list[Numbers] | Numbers, Field(max_length=MOST_NUMBERS)]
 Note = Annotated[str, Field(max_length=1000, description="The reason, for the record.")]
+Force = Annotated[bool, Field(description="Accept a cost above 100 times the amount held.")]
 Groups = Annotated[list[Text], Field(max_length=100)]
 
 
@@ -45,7 +46,7 @@ class Act(Named):
     prompt: str | Numbers | None = None
     costs: Table | dict[str, float] | None = Field(default=None, description="Of each action; by name for a router.")
     bounds: Table | dict[str, float] | None = Field(default=None, description="The largest costs.")
-    allowed: Annotated[list[Text], Field(max_length=10_000)] | None = Field(
+    allowed: Annotated[list[Text], Field(min_length=1, max_length=10_000)] | None = Field(
         default=None, description="Actions by name."
     )
     key: Key = None
@@ -72,6 +73,7 @@ class Settle(Named):
     paid: float | None = None
     price: float | None = None
     won: bool | None = None
+    force: Force = False
     position: MessagePosition | None = None
 
 
@@ -124,6 +126,7 @@ class Offered(BaseModel):
 
     token: str = Field(description="Give it to /settle or /skip.")
     amount: float
+    refused: bool = Field(default=False, description="The amount is 0 because no money is left.")
 
 
 class HoldRequest(Named):
@@ -147,6 +150,7 @@ class SettleHold(Named):
 
     key: Text
     actual: int
+    force: Force = False
     position: MessagePosition | None = None
 
 
@@ -189,7 +193,7 @@ class Correct(Named):
     token: RoundToken | None = None
     actual: int | float
     correction: Key = None
-    force: bool = Field(default=False, description="Accept a cost above 100 times the amount held.")
+    force: Force = False
     note: Note = ""
 
 
@@ -242,7 +246,7 @@ class ErrorBody(BaseModel):
     code: str = Field(description="A short text for programs.")
     message: str
     argument: str | None = None
-    remedy: str | None = None
+    remedy: str
 
 
 class Failure(BaseModel):

@@ -46,11 +46,22 @@ class Caller:
     read: bool = True
     admin: bool = True
 
-    def require_spend(self, name: str, account: str | None = None) -> None:
-        """Raise a ForbiddenError unless the token may spend from this object, or from this account of a ledger."""
+    def require_some(self, name: str) -> None:
+        """Raise a ForbiddenError unless the token may spend from an object with this name, or from accounts of it."""
+        if self.spend is not None and name not in {place.partition("/")[0] for place in self.spend}:
+            raise self._forbidden(f"spend from {name!r}", f"add {name!r} to the list spend")
+
+    def require_spend(self, name: str, account: str | None = None, *, is_named: bool = True) -> None:
+        """Raise a ForbiddenError unless the token may spend from this object, or from this account of a ledger.
+
+        The error has the account only if the request named it.
+        """
         place = name if account is None else f"{name}/{account}"
-        if self.spend is not None and name not in self.spend and place not in self.spend:
+        if self.spend is None or name in self.spend or place in self.spend:
+            return
+        if is_named:
             raise self._forbidden(f"spend from {place!r}", f"add {place!r} to the list spend")
+        raise self._forbidden(f"spend from the account of this key of {name!r}", "add the account to the list spend")
 
     def require_read(self) -> None:
         """Raise a ForbiddenError unless the token may read figures."""

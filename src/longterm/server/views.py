@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from functools import partial
 from importlib.resources import files
-from typing import Any
+from typing import Any, TypeVar
 
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse, Response
 
 from longterm.errors import InputError, LongtermError
 from longterm.money import Ledger, LivePacer
+from longterm.money.ledger.accounts import AccountSettings
 from longterm.server import requests as bodies
 from longterm.server.gate import HEALTH, READY, Exchange
 from longterm.server.history import EVENTS, WEEK, Counts, HistoryRecorder, thinned
@@ -23,6 +23,7 @@ from longterm.server.lanes import BusyError, Lane
 from longterm.server.service import Service
 from longterm.storage.stored_object import Metrics
 
+T = TypeVar("T")
 READ_SECONDS = 2.0
 """An object that does not answer within this time has no figures, and is not ready."""
 MOST_HOLDS, MOST_ENTRIES = 1000, 10_000
@@ -60,15 +61,18 @@ class Views:
 
     async def figures(self) -> dict[str, Metrics | LongtermError]:
         """Return the figures of every object, or the error of one that does not answer."""
-        names = list(self._service.objects)
-        found = await asyncio.gather(*map(self._figures_of, names))
-        return dict(zip(names, found, strict=True))
+        return await self._read({name: partial(self._service.metrics, name) for name in self._service.objects})
 
-    async def _figures_of(self, name: str) -> Metrics | LongtermError:
-        try:
-            return await self._lanes[name].run(self._service.metrics, name, seconds=READ_SECONDS)
-        except LongtermError as error:
-            return error
+    async def _read(self, reads: Mapping[str, Callable[[], T]]) -> dict[str, T | LongtermError]:
+        """Return what a function returns for each object, or the error. No object waits for another one."""
+
+        async def read(name: str) -> T | LongtermError:
+            try:
+                return await self._lanes[name].run(reads[name], seconds=READ_SECONDS)
+            except LongtermError as error:
+                return error
+
+        return dict(zip(reads, await asyncio.gather(*map(read, reads)), strict=True))
 
     async def flush(self, *, with_figures: bool) -> None:
         """Add the counts of this worker, and perhaps the present figures, to the history."""
@@ -122,13 +126,15 @@ class Views:
         async def accounts(request: Request) -> dict[str, Any]:
             """Return the settings, the balances and the open holds and leases of every ledger."""
             _require_read(request)
-            return {name: await self._lanes[name].run(_accounts_of, one) for name, one in self._ledgers.items()}
+            found = await self._read({name: partial(_accounts_of, one) for name, one in self._ledgers.items()})
+            return {name: {"unavailable": _readiness(one)} if _failed(one) else one for name, one in found.items()}
 
         @app.get("/log")
-        async def log(request: Request, since: float = 0.0, most: int = 1000) -> list[dict[str, Any]]:
-            """Return who spent or changed what, when and by how much, the newest first."""
+        async def log(request: Request, since: float = 0.0, most: int = 1000) -> dict[str, Any]:
+            """Return who spent or changed what, the newest first, and which objects did not answer and why."""
             _require_read(request)
-            return await self._entries(since, most)
+            entries, unavailable = await self._entries(since, most)
+            return {"entries": entries, "unavailable": unavailable}
 
         @app.get("/history")
         async def read_history(request: Request, seconds: float = 3600) -> dict[str, Any]:
@@ -146,7 +152,8 @@ class Views:
                 for moment, counts, figures in thinned(found, MOST_POINTS)
             ]
             refusals = await self._history_lane.run(self._history.events)
-            facts = {**self._facts(), "periods": await self._periods(), "changes": await self._changes()}
+            periods, (changes, unavailable) = await asyncio.gather(self._periods(), self._changes())
+            facts = {**self._facts(), "periods": periods, "changes": changes, "unavailable": unavailable}
             facts["refusals"] = sorted(refusals, key=lambda event: -event["time"])
             return {**facts, "now": time.time(), "intervals": intervals}
 
@@ -175,16 +182,24 @@ class Views:
     def _ledgers(self) -> dict[str, Ledger]:
         return {name: one for name, one in self._service.objects.items() if isinstance(one, Ledger)}
 
-    async def _entries(self, since: float, most: int, **options: bool) -> list[dict[str, Any]]:
-        """Return entries of the records of all objects. `options` are those of a ledger's record."""
-        found = []
+    async def _entries(self, since: float, most: int, **options: bool) -> tuple[list[dict[str, Any]], dict[str, str]]:
+        """Return entries of the records of all objects, and why some are left out.
+
+        `options` are those of a ledger's record.
+        """
+        reads = {}
         for name, one in self._service.objects.items():
-            read = partial(one.record, since=since, most=min(most, MOST_ENTRIES))
-            if isinstance(one, Ledger):
-                read = partial(read, **options)
-            unit = self._service.units[name]
-            found += [{"object": name, "unit": unit, **entry._asdict()} for entry in await self._lanes[name].run(read)]
-        return sorted(found, key=lambda entry: -entry["time"])[:most]
+            given = options if isinstance(one, Ledger) else {}
+            reads[name] = partial(one.record, since=since, most=min(most, MOST_ENTRIES), **given)
+        entries, unavailable, units = [], {}, self._service.units
+        for name, found in (await self._read(reads)).items():
+            if isinstance(found, InputError):
+                raise found
+            if isinstance(found, LongtermError):
+                unavailable[name] = _readiness(found)
+            else:
+                entries += [{"object": name, "unit": units[name], **entry._asdict()} for entry in found]
+        return sorted(entries, key=lambda entry: -entry["time"])[:most], unavailable
 
     def _facts(self) -> dict[str, Any]:
         """Return what the page shows about the objects besides figures."""
@@ -196,27 +211,28 @@ class Views:
     async def _periods(self) -> dict[str, dict[str, str]]:
         """Return the period of each account, and what the money of other objects is for, in words."""
         found = {}
+        for name, settings in (
+            await self._read({name: _settings_of(one) for name, one in self._ledgers.items()})
+        ).items():
+            if not isinstance(settings, LongtermError):
+                found[name] = {key: _period(its.period, its.timezone, its.rate) for key, its in settings.items()}
         for name, one in self._service.objects.items():
-            if isinstance(one, Ledger):
-                with suppress(LongtermError):
-                    settings = await self._lanes[name].run(lambda one=one: one.settings, seconds=READ_SECONDS)
-                    found[name] = {key: _period(its.period, its.timezone, its.rate) for key, its in settings.items()}
-            elif isinstance(one, LivePacer):
+            if isinstance(one, LivePacer):
                 found[name] = {"": _period(one.period, one.timezone)}
             elif self._service.kinds[name] in ("router", "chooser"):
                 found[name] = {"": _period()}
         return found
 
-    async def _changes(self) -> list[dict[str, Any]]:
-        """Return what people have changed, the newest first, in words."""
+    async def _changes(self) -> tuple[list[dict[str, Any]], dict[str, str]]:
+        """Return what people have changed, the newest first, in words; and why some objects are left out."""
         found = []
-        with suppress(LongtermError):
-            for one in await self._entries(0.0, EVENTS, holds=False):
-                was, now = ("none" if one[key] is None else one[key] for key in ("old", "new"))
-                detail = " ".join(filter(None, (f"{was} → {now}", one["key"], one["note"])))
-                found.append({key: one[key] for key in ("time", "what", "object", "account", "who")})
-                found[-1]["detail"] = detail
-        return found
+        entries, unavailable = await self._entries(0.0, EVENTS, holds=False)
+        for one in entries:
+            was, now = ("none" if one[key] is None else one[key] for key in ("old", "new"))
+            detail = " ".join(filter(None, (f"{was} → {now}", one["key"], one["note"])))
+            found.append({key: one[key] for key in ("time", "what", "object", "account", "who")})
+            found[-1]["detail"] = detail
+        return found, unavailable
 
 
 def _accounts_of(ledger: Ledger) -> dict[str, Any]:
@@ -225,6 +241,10 @@ def _accounts_of(ledger: Ledger) -> dict[str, Any]:
     accounts = {name: {**one._asdict(), **balances[name]._asdict()} for name, one in ledger.settings.items()}
     holds = [one._asdict() for one in ledger.open_holds()[:MOST_HOLDS]]
     return {"unit": ledger.unit, "accounts": accounts, "holds": holds}
+
+
+def _settings_of(ledger: Ledger) -> Callable[[], Mapping[str, AccountSettings]]:
+    return lambda: ledger.settings
 
 
 def _period(period: str | None = None, timezone: str = "UTC", rate: int = 0) -> str:
@@ -245,11 +265,11 @@ def _require_read(request: Request) -> None:
     caller.require_read()
 
 
-def _failed(found: Metrics | LongtermError) -> bool:
+def _failed(found: Any) -> bool:
     return isinstance(found, LongtermError)
 
 
-def _readiness(found: Metrics | LongtermError) -> str:
+def _readiness(found: Any) -> str:
     """Return "ready", or why an object is not, without the address of the database."""
     if not isinstance(found, LongtermError):
         return "ready"

@@ -24,11 +24,13 @@ from longterm.errors import (
 from longterm.money import (
     DualMirrorDescent,
     FirstPricePacer,
+    Ledger,
     LivePacer,
     Outcome,
     PlannedMirrorDescent,
     PriceHistory,
     ReturnOnSpend,
+    SharedAccount,
 )
 from longterm.money.pacing.landscapes import SeenPrices
 from longterm.money.prices import MAX_LOG_STEP, MAX_PRICE_RATIO, entropic_step
@@ -59,6 +61,24 @@ def test_settled_at_once_it_is_the_pacer(tmp_path):
             state = pacer.settle(state, Outcome(paid, value(t), None, expected, None))
         assert live.spent == float(state.spent.value)
         assert live.held == 0.0
+
+
+def test_only_a_bid_without_money_is_refused(tmp_path):
+    """A rule that does not want to pay refuses nothing. A shared account without money does."""
+    with LivePacer(PACERS["dual"]()) as live:
+        assert not live.bid(0.0).refused
+        assert not live.bid(100.0).refused
+        bid = live.bid(1.0)
+        assert (bid.amount, bid.refused) == (0.0, True)
+    thrifty = FirstPricePacer(10.0, 100, SeenPrices(np.linspace(0.0, 5.0, 11)), start=100.0, step=0.1)
+    with LivePacer(thrifty) as live:  # money is worth 100 times its amount
+        bid = live.bid(1.0)
+        assert (bid.amount, bid.refused) == (0.0, False)
+    with Ledger.open(tmp_path / "service.db") as ledger:
+        ledger.add_account("empty", limit=0)
+        with opened(tmp_path, PACERS["dual"](), account=SharedAccount("empty", units=1.0)) as live:
+            bid = live.bid(1.0)
+            assert (bid.amount, bid.refused) == (0.0, True)
 
 
 @pytest.mark.parametrize("stored", [True, False])

@@ -39,7 +39,7 @@ from longterm.money.choosing.chooser_copy import MOST_ACTIONS, Change, ChooserCo
 from longterm.money.choosing.primal_dual import LIMITS, PrimalDual, RuleState
 from longterm.money.choosing.primals import ActionOutcomes, OpenChoice
 from longterm.money.holds import ExcessHold
-from longterm.money.ledger.accounts import ABSURD, require_note
+from longterm.money.ledger.accounts import ABSURD, IF_RIGHT, require_note
 from longterm.money.ledger.ledger import require_holds
 from longterm.money.ledger.spending import LeasedAccount, SharedAccount, Spending, require_leased, require_shared
 from longterm.storage.clock import DAY, SYSTEM, Clock
@@ -413,7 +413,7 @@ class Chooser(Stored[ChooserCopy]):
             absurd = ABSURD * (held if held > 0 and is_worst else most)
             if cost > absurd and budgets.is_cap[i]:
                 what = f"{cost:g} is above {absurd:g}, {ABSURD} times the largest cost expected"
-                raise InputError("cost", what, "Check it, and give force=True if it is right", round=number)
+                raise InputError("cost", what, IF_RIGHT, round=number)
 
     def correct(
         self,
@@ -738,7 +738,8 @@ class Chooser(Stored[ChooserCopy]):
         """Return figures for monitoring; those of money are by the name of a budget.
 
         `plan` is the money that an even spender would have spent by now, `overshoot` the money spent above a cap, and
-        `total` all that was ever spent: it never falls.
+        `total` all that was ever spent: it never falls. `goal` is 1 for each limit that is meant to be reached: a
+        ceiling for each request, or a floor.
         """
         figures: Metrics = self._replica.look(self._metrics)
         return figures
@@ -756,6 +757,7 @@ class Chooser(Stored[ChooserCopy]):
             "plan": plan,
             "overshoot": np.maximum(spent - limit, 0.0) * budgets.is_cap,
             "price": rule.prices(state),
+            "goal": budgets.is_goal.astype(float),
         }
         names = [budget.name for budget in budgets.budgets]
         figures: Metrics = {"requests": requests, "open": len(copy.open), "refused": copy.state.counts.refused}

@@ -271,7 +271,7 @@ class Router:
                 raise InputError(
                     "models",
                     "is empty, so no model may answer",
-                    "Name at least one model, or leave models= out to allow all",
+                    "Name at least one model, or leave the list out to allow all",
                 )
         x = self.features(prompt)
 

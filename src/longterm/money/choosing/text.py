@@ -22,7 +22,9 @@ def _require_text(text: Any) -> str:
     if isinstance(text, str):
         return text
     raise InputError(
-        "text", f"is of type {type(text).__name__}, not a text", "Give a str, or make the router with another features="
+        "text",
+        f"is of type {type(text).__name__}, not a text",
+        "Give a text, or make the router with features of another kind",
     )
 
 

@@ -23,6 +23,8 @@ STATUS = ("open", "settled", "released", "expired")
 OPEN, SETTLED, RELEASED, EXPIRED = range(4)
 """The status of a hold."""
 ABSURD = 100
+IF_RIGHT = "Check it. If it is right, make the same call with force"
+"""The remedy for a cost above this."""
 """A cost above this multiple of the largest cost given to `hold` needs `force=True`."""
 SECOND = 1_000_000
 """Microseconds."""
@@ -298,7 +300,7 @@ def require_plausible(hold: Hold, name: str, actual: int) -> int:
     """Return a cost, or raise an InputError if it is absurd beside the largest cost that was announced."""
     if actual > ABSURD * max(hold.asked, 1):
         what = f"{actual} is more than {ABSURD} times {hold.asked}, the largest cost given to hold"
-        raise InputError(name, what, "Check it, and give force=True if it is right")
+        raise InputError(name, what, IF_RIGHT)
     return actual
 
 

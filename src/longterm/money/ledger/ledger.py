@@ -520,8 +520,10 @@ settled, or for its period to end, or raise its limit.
         ------
         RepeatedPositionError
             If the object has applied this position, or a later one of the partition.
+        ClosedHoldError
+            If the hold was released, or settled with another cost.
         InputError
-            If there is no such hold, or it was released, or settled with another cost, or the cost is absurd.
+            If there is no such hold, or the cost is absurd.
         """
         given = require_text("key", key), require_amount("actual", actual), require_note("who", who)
         self._replica.run(partial(self._rows.settle, force=force), *given, position=require_position(position))
@@ -540,8 +542,10 @@ settled, or for its period to end, or raise its limit.
 
         Raises
         ------
+        ClosedHoldError
+            If the hold was settled.
         InputError
-            If there is no such hold, or it was settled, or it is a lease that has not ended.
+            If there is no such hold, or it is a lease that has not ended.
         """
         given = require_text("key", key), require_note("who", who), require_note("note", note)
         self._replica.run(partial(self._rows.release, force=force), *given)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from longterm.errors import DatabaseError, InputError
+from longterm.errors import ClosedHoldError, DatabaseError, InputError
 from longterm.money.holds import ExcessHold, HoldState
 from longterm.money.ledger.accounts import (
     EXPIRED,
@@ -136,8 +136,8 @@ class LedgerRows:
             return
         if hold.status in (SETTLED, RELEASED):
             how = f"settled with {hold.spent}" if hold.status == SETTLED else "released"
-            raise InputError(
-                "key", f"{key!r} is already {how}", "Settle each hold once. Put a wrong cost right with correct()"
+            raise ClosedHoldError(
+                "key", f"{key!r} is already {how}", "Settle it once. Replace a wrong cost with correct"
             )
         if not force:
             require_plausible(hold, "actual", actual)
@@ -164,12 +164,12 @@ class LedgerRows:
         """Give back a hold, or a lease whose holder died. What a person decides has an entry of its own."""
         hold = self._current(database, key)
         if hold.status == SETTLED:
-            raise InputError("key", f"{key!r} is already settled", "Release only holds that cost nothing")
+            raise ClosedHoldError("key", f"{key!r} is already settled", "Release only holds that cost nothing")
         if hold.status == RELEASED:
             return
         if hold.is_lease and not force and (hold.expires is None or hold.expires > database.now()):
             what = f"{key!r} is a lease that has not expired, so its holder may still spend it"
-            raise InputError("key", what, "Wait for its end, or give force=True if its holder is dead")
+            raise InputError("key", what, "Wait for its end, or use force if its holder is dead")
         self._close(database, hold, hold.spent, RELEASED, who)
         if force or note:
             self.enter(database, STATUS[RELEASED], hold.account, hold.answer, hold.spent, who or hold.who, note, key)
@@ -377,7 +377,9 @@ class LedgerRows:
         while name is not None:
             found = self.account(database, name)
             if found is None:
-                raise InputError(argument, f"there is no account {name!r}", "Add it with add_account")
+                raise InputError(
+                    argument, f"there is no account {name!r}", "Correct the name, or add the account first"
+                )
             chain.append(found)
             name = found.parent
             if len(chain) > MAX_DEPTH + 1:

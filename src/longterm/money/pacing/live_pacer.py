@@ -15,7 +15,7 @@ from longterm._base.exact_sum import ExactSum
 from longterm._base.states import state_leaves
 from longterm.errors import ExpiredTokenError, InputError, TokenError
 from longterm.money.budgets import LARGEST_STORED, positive_scalar_in_range, scalar_in_range
-from longterm.money.ledger.accounts import ABSURD, require_note
+from longterm.money.ledger.accounts import ABSURD, IF_RIGHT, require_note
 from longterm.money.ledger.spending import LeasedAccount, SharedAccount, Spending, require_leased, require_shared
 from longterm.money.pacing.base import Outcome, Pacer
 from longterm.money.periods import (
@@ -80,11 +80,14 @@ class LiveBid(ReprMixin):
         The value of the request.
     token : Token
         Give it, or its text, to `settle` or `skip`.
+    refused : bool
+        True if the bid is 0 because no money is left. The rule may also bid 0 with money left: then this is False.
     """
 
     amount: float
     value: float
     token: Token
+    refused: bool = False
 
     def __str__(self) -> str:
         return str(self.token)
@@ -160,7 +163,7 @@ class PacerCopy(RoundsCopy[CampaignState, tuple[float, float]]):
         """Return the error for a bid with this status."""
         if status == EXPIRED and number > self.asked - self.closed_kept:
             what = "it has expired, so it counts as paid in full"
-            return ExpiredTokenError(number, what, "Say what was paid with correct(), and use a larger max_age")
+            return ExpiredTokenError(number, what, "Say what was paid with correct, and use a larger max_age")
         return super().refusal(number, status)
 
     # --- storage ---------------------------------------------------------------------------------------------
@@ -371,7 +374,9 @@ class LivePacer(Stored[PacerCopy]):
         """
         change = self._replica.transact(self._bidding, value, require_key(key))
         amount, worth = change.round.content
-        return LiveBid(amount, worth, Token(change.number, epoch=change.round.epoch))
+        pacer, state = self.pacer, self._replica.copy.state.rule
+        refused = amount == 0 and float(pacer.raw_bid(state, worth, float(pacer.budget or math.inf))) > 0
+        return LiveBid(amount, worth, Token(change.number, epoch=change.round.epoch), refused)
 
     def _bidding(
         self, value: float, key: str | None
@@ -458,8 +463,7 @@ class LivePacer(Stored[PacerCopy]):
     def _require_plausible(self, number: int, paid: float, amount: float) -> None:
         most = ABSURD * amount if amount > 0 else self._replica.copy.limit
         if paid > most:
-            remedy = "Check it, and give force=True if it is right"
-            raise InputError("paid", f"{paid:g} is far above the bid of {amount:g}", remedy, round=number)
+            raise InputError("paid", f"{paid:g} is far above the bid of {amount:g}", IF_RIGHT, round=number)
 
     def correct(
         self,

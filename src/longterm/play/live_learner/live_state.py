@@ -76,7 +76,11 @@ def _parameters(name: str, given: Any, number: int) -> tuple[Any, ...]:
     """Return the parameters of a round as arrays."""
     if isinstance(given, (str, bytes)) or np.ma.isMaskedArray(given) or not np.iterable(given):
         raise InputError(name, f"is {given!r:.60}", "Give a list of arrays, one for each parameter", round=number)
-    return tuple(np.asarray(parameter) for parameter in given)
+    try:
+        return tuple(np.asarray(parameter) for parameter in given)
+    except ValueError:
+        what = f"{given!r:.60} has rows of different lengths"
+        raise InputError(name, what, "Give each parameter as one array", round=number) from None
 
 
 def _evaluate(name: str, function: Oracle | None, x: Array, number: int) -> tuple[Array, Array]:
