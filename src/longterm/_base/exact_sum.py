@@ -36,6 +36,17 @@ class ExactSum(NamedTuple):
         added = total - self.total
         return ExactSum(total, self.correction + ((self.total - (total - added)) + (amount - added)))
 
+    def replaced(self, before: Array, after: Array) -> ExactSum:
+        """Return the sum after one of its amounts was replaced by another one; at least 0."""
+        new = self.add(after).add(-before)
+        is_sound = new.value >= 0
+        return ExactSum(where(is_sound, new.total, 0.0 * new.total), where(is_sound, new.correction, 0.0))
+
+    def raised(self, before: Array, after: Array) -> ExactSum:
+        """Return the sum with what an amount has grown by; the same sum if it has become smaller."""
+        has_grown = after > before
+        return self.add(where(has_grown, after, 0.0 * after)).add(where(has_grown, -before, 0.0 * before))
+
     @property
     def value(self) -> Array:
         """The sum."""

@@ -33,6 +33,9 @@ LARGEST_NUMBER = 1e50
 LARGEST_STORED = 1e150
 """Numbers that rules compute from such input are smaller. Files with larger ones are refused."""
 
+LARGEST_RATIO = 1e12
+"""A cost is at most so many times its limit, also if it is forced. Beyond it, sums would lose the digits of others."""
+
 
 def in_range(argument: str, value: Any) -> Hyper:
     """Return a number, or an array of numbers, from 0 to `LARGEST_NUMBER`."""
@@ -64,6 +67,12 @@ def out_of_range(argument: str, value: Any, round: int | None = None) -> InputEr
     """Return the error for a number that is so large or small that products of several may overflow."""
     remedy = f"Give a number between {1 / LARGEST_NUMBER:g} and {LARGEST_NUMBER:g}, in another unit of money if need be"
     return InputError(argument, f"{value} is out of range", remedy, round=round)
+
+
+def out_of_proportion(argument: str, cost: float, round: int) -> InputError:
+    """Return the error for a cost that is so large that the costs of other requests would be lost beside it."""
+    what = f"{cost:g} is more than {LARGEST_RATIO:g} times the limit and the largest cost expected"
+    return InputError(argument, what, "Check it: sums would lose the costs of other requests", round=round)
 
 
 @dataclass(frozen=True)

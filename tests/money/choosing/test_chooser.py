@@ -532,14 +532,28 @@ def test_a_correction_never_leaves_less_than_nothing_spent(tmp_path):
 
 
 def test_a_price_in_equal_steps_stays_below_the_largest_price(tmp_path):
-    """Even after a cost beside which that price is lost in rounding."""
-    rule = PrimalDual(EXP3IX(2), EuclideanDual(), Budget(3.0, 1.0), horizon=10)
+    """Even after a step beside which that price is lost in rounding."""
+    rule = PrimalDual(EXP3IX(2), EuclideanDual(step=1e40), Budget(3.0, 1.0), horizon=10)
     with Chooser.open(tmp_path / "s.db", rule, durability="relaxed") as chooser:
-        choice = chooser.act([], costs=[0.5, 0.5])
-        with pytest.warns(BrokenBoundWarning):
-            chooser.settle(choice, 0.5, 1e40, force=True)
+        chooser.settle(chooser.act([], costs=[0.5, 0.5]), 0.5)
         assert chooser.prices[0] == pytest.approx(10 / 3)
     Chooser.open(tmp_path / "s.db", rule).close()
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_a_cost_beside_which_others_would_be_lost_is_refused_also_if_it_is_forced(stored, tmp_path):
+    rule = PrimalDual(EXP3IX(2), HedgeDual(), Budget(3.0, 1.0), horizon=10)
+    chooser = Chooser.open(tmp_path / "s.db", rule, durability="relaxed") if stored else Chooser(rule)
+    small, large = (chooser.act([], costs=[0.5, 0.5]) for _ in range(2))
+    with pytest.raises(InputError, match="more than 1e"):
+        chooser.settle(large, 0.5, 1e40, force=True)
+    with pytest.warns(BrokenBoundWarning):
+        chooser.settle(large, 0.5, 2.9e12, force=True)
+    chooser.settle(small, 0.5, 0.3)
+    with pytest.raises(InputError, match="more than 1e"):
+        chooser.correct(large, 1e13, force=True)
+    chooser.correct(large, 0.2)
+    assert chooser.spent[0] == pytest.approx(0.5, abs=1e-12)
 
 
 def test_a_ceiling_without_a_horizon_gets_none():

@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from longterm._base.arrays import FloatArray
 from longterm._base.messages import warn_caller
 from longterm.errors import AlreadyToldError, BrokenBoundWarning, HorizonWarning, InputError
+from longterm.money.budgets import LARGEST_RATIO, out_of_proportion
 from longterm.money.choosing.choice import (
     Choice,
     require_action,
@@ -397,21 +398,22 @@ class Chooser(Stored[ChooserCopy]):
         paid = require_paid(rule, opened, cost, costs, with_reward=has_reward and not cost_follows)
         outcomes = require_outcomes(rule, opened, reward, rewards, costs)
         paid = paid if opened.paid is None else None
-        if paid is not None and not force:
-            self._require_plausible(number, paid, opened.bound)
+        if paid is not None:
+            self._require_plausible(number, paid, opened.bound, force=force)
         if paid is not None and self._replica.copy.holds is None:
             self._warn_of_excess(opened, paid)
         self._pay(self._spending, opened, paid)
         return self._replica.copy.settle(number, paid, outcomes)
 
-    def _require_plausible(self, number: int, paid: FloatArray, bound: FloatArray) -> None:
+    def _require_plausible(self, number: int, paid: FloatArray, bound: FloatArray, *, force: bool) -> None:
         """Raise an InputError if a cost is absurd beside its bound, or beside the budget's largest without a bound."""
         budgets, is_worst = self.rule.budget_set, self._replica.copy.holds is None
-        for i, (cost, most, held) in enumerate(
-            zip(paid.tolist(), budgets.largest.tolist(), bound.tolist(), strict=True)
-        ):
+        known = (one.tolist() for one in (paid, budgets.largest, bound, budgets.limit(number)))
+        for i, (cost, most, held, limit) in enumerate(zip(*known, strict=True)):
+            if cost > LARGEST_RATIO * max(most, held, limit):
+                raise out_of_proportion("cost", cost, number)
             absurd = ABSURD * (held if held > 0 and is_worst else most)
-            if cost > absurd and budgets.is_cap[i]:
+            if not force and cost > absurd and budgets.is_cap[i]:
                 what = f"{cost:g} is above {absurd:g}, {ABSURD} times the largest cost expected"
                 raise InputError("cost", what, IF_RIGHT, round=number)
 
@@ -455,8 +457,7 @@ class Chooser(Stored[ChooserCopy]):
         paid = require_numbers("cost", cost, number).reshape(-1)
         if paid.shape != (m,) or min(paid.tolist()) < 0:
             raise InputError("cost", f"is {cost!r:.60}", f"Give {m} number(s) of at least 0", round=number)
-        if not force:
-            self._require_plausible(number, paid, np.zeros(m))
+        self._require_plausible(number, paid, np.zeros(m), force=force)
         change = copy.correct(number, epoch, record, paid, correction, now)
         if known is None:
             key = str(Token(number, epoch=epoch))

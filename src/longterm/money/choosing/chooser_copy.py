@@ -216,7 +216,7 @@ class ChooserCopy(RoundsCopy[ChooserState, OpenChoice]):
         """Return the change of replacing the cost of a closed choice. The record keeps all its costs."""
         base, before = costs_in(record, self.rule.setting.resources)
         after = np.maximum(paid - base, 0.0)
-        state = self.state._replace(rule=self.rule.correct(self.state.rule, after - before))
+        state = self.state._replace(rule=self.rule.correct(self.state.rule, before, after))
         content: Any = record + raw_bytes(after)
         return self.changing(state, number, OpenRound(content, epoch, now), CORRECTED, key)
 

@@ -339,12 +339,14 @@ class PrimalDual:
             state.forfeited,
         )
 
-    def correct(self, state: RuleState, difference: FloatArray) -> RuleState:
+    def correct(self, state: RuleState, before: FloatArray, after: FloatArray) -> RuleState:
         """Return the state after the cost (m,) of a closed choice has changed. Prices and beliefs stay."""
-        difference = np.maximum(difference, -state.spent.value)  # rounding of much larger costs takes no more than all
-        capped = np.where(self.budget_set.is_cap, difference, 0.0)
-        total = state.total.add(np.maximum(difference, 0.0))
-        return state._replace(committed=state.committed.add(capped), spent=state.spent.add(difference), total=total)
+        is_cap = self.budget_set.is_cap
+        return state._replace(
+            committed=state.committed.replaced(np.where(is_cap, before, 0.0), np.where(is_cap, after, 0.0)),
+            spent=state.spent.replaced(before, after),
+            total=state.total.raised(before, after),
+        )
 
     def learn(self, state: RuleState, opened: OpenChoice, outcomes: ActionOutcomes) -> RuleState:
         """Return the state after outcomes with costs as the budgets count: the primal learns."""

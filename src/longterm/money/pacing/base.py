@@ -27,7 +27,7 @@ import numpy as np
 from longterm._base.arrays import Array, float_dtype, like, to_numpy
 from longterm._base.exact_sum import ExactSum
 from longterm._base.per_learner import PerLearner
-from longterm._base.selection import maximum, minimum, where
+from longterm._base.selection import maximum, minimum
 from longterm._base.validate import Hyper
 from longterm.errors import InputError, NonFiniteError, OverspentWarning
 from longterm.money.budgets import LARGEST_NUMBER, out_of_range
@@ -171,13 +171,10 @@ class Pacer(PerLearner, ABC, Generic[S]):
             warnings.warn(warning, stacklevel=2)
         return after
 
-    def correct(self, state: S, difference: Array) -> S:
-        """Return the state after a payment was changed by this amount. The price stays."""
-        after: Any = state
-        spent = after.spent.add(difference)
-        is_sound = spent.value >= 0  # a payment of an earlier period counts no more
-        spent = ExactSum(where(is_sound, spent.total, 0.0 * spent.total), where(is_sound, spent.correction, 0.0))
-        return after._replace(spent=spent)  # type: ignore[no-any-return]
+    def correct(self, state: S, before: Array, after: Array) -> S:
+        """Return the state after a payment was replaced by another one. The price stays."""
+        old: Any = state
+        return old._replace(spent=old.spent.replaced(before, after))  # type: ignore[no-any-return]
 
     def renewed(self, state: S, spent: ExactSum) -> S:
         """Return the state in another period, in which this was spent: it begins, and what was learned stays."""

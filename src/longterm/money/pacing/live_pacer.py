@@ -14,7 +14,13 @@ from longterm._base.display import ReprMixin
 from longterm._base.exact_sum import ExactSum
 from longterm._base.states import state_leaves
 from longterm.errors import ExpiredTokenError, InputError, TokenError
-from longterm.money.budgets import LARGEST_STORED, positive_scalar_in_range, scalar_in_range
+from longterm.money.budgets import (
+    LARGEST_RATIO,
+    LARGEST_STORED,
+    out_of_proportion,
+    positive_scalar_in_range,
+    scalar_in_range,
+)
 from longterm.money.ledger.accounts import ABSURD, IF_RIGHT, require_note
 from longterm.money.ledger.spending import LeasedAccount, SharedAccount, Spending, require_leased, require_shared
 from longterm.money.pacing.base import Outcome, Pacer
@@ -206,7 +212,7 @@ class PacerCopy(RoundsCopy[CampaignState, tuple[float, float]]):
         """Return the state after bids have expired: each counts as paid in full, and the price stays."""
         for number in expired:
             amount = self.open[number].content[0]
-            rule = self.pacer.correct(state.rule, amount)
+            rule = self.pacer.correct(state.rule, 0.0, amount)
             state = state._replace(rule=rule, total=state.total.add(amount))
         return state
 
@@ -452,17 +458,18 @@ class LivePacer(Stored[PacerCopy]):
         amount, value = found.content
         paid = scalar_in_range("paid", paid)
         price = None if price is None else scalar_in_range("price", price)
-        if not force:
-            self._require_plausible(number, paid, amount)
+        self._require_plausible(number, paid, amount, force=force)
         rule = self.pacer.settle(copy.state.rule, Outcome(paid, value, price, amount, won))
         self._pay(number, found.epoch, paid)
         content: Any = amount, value, paid
         state = copy.state._replace(rule=rule, total=copy.state.total.add(paid))
         return copy.changing(state, number, found._replace(content=content), DONE)
 
-    def _require_plausible(self, number: int, paid: float, amount: float) -> None:
-        most = ABSURD * amount if amount > 0 else self._replica.copy.limit
-        if paid > most:
+    def _require_plausible(self, number: int, paid: float, amount: float, *, force: bool) -> None:
+        limit = self._replica.copy.limit
+        if paid > LARGEST_RATIO * max(limit, amount):
+            raise out_of_proportion("paid", paid, number)
+        if not force and paid > (ABSURD * amount if amount > 0 else limit):
             raise InputError("paid", f"{paid:g} is far above the bid of {amount:g}", IF_RIGHT, round=number)
 
     def correct(
@@ -503,8 +510,7 @@ class LivePacer(Stored[PacerCopy]):
         known = copy.repeated(correction, now, is_correction=True)
         number, epoch, record = copy.closed(bid)
         paid = scalar_in_range("paid", paid)
-        if not force:
-            self._require_plausible(number, paid, 0.0)
+        self._require_plausible(number, paid, 0.0, force=force)
         content: Any = record + raw_bytes(np.array([paid]))
         if known is not None:
             stored: Any = known.round.content
@@ -516,8 +522,8 @@ class LivePacer(Stored[PacerCopy]):
         key = str(Token(number, epoch=epoch))
         if self._spending is not None:
             self._spending.correct(key, paid, who, note)
-        rule, total = self.pacer.correct(copy.state.rule, paid - before), copy.state.total.add(max(paid - before, 0.0))
-        state = copy.state._replace(rule=rule, total=total)
+        rule = self.pacer.correct(copy.state.rule, before, paid)
+        state = copy.state._replace(rule=rule, total=copy.state.total.raised(before, paid))
         change = copy.changing(state, number, OpenRound(content, epoch, now), CORRECTED, correction)
         return Recorded(change, [entry("corrected", before, paid, key=key, who=who, note=note)])
 

@@ -187,9 +187,9 @@ class ReturnOnSpend(Pacer[ReturnState]):
         lam = float(entropic_step(state.multiplier, -step * gain, self.start))
         return ReturnState(state.round + 1, lam, mu, state.slack.add(gain), state.spent.add(paid), counts)
 
-    def correct(self, state: ReturnState, difference: Array) -> ReturnState:
-        """Return the state after a payment was changed by this amount: the slack changes by as much."""
-        return super().correct(state, difference)._replace(slack=state.slack.add(-difference))
+    def correct(self, state: ReturnState, before: Array, after: Array) -> ReturnState:
+        """Return the state after a payment was replaced by another one: the slack changes by as much."""
+        return super().correct(state, before, after)._replace(slack=state.slack.add(before).add(-after))
 
     def slack(self, run: PacingRun) -> FloatArray:
         """Return Σ g after each auction of a run, in units of value/τ."""
