@@ -14,11 +14,11 @@ from servers import fetch, in_thread
 JSON = {"Content-Type": "application/json"}
 
 
-class Together:
-    """What an object's `commit_together` does, with a record of the groups."""
+class Grouping:
+    """What an object's `commit_group` does, with a record of the groups."""
 
     def __init__(self):
-        self.groups = []
+        self.groups, self.errors = [], ValueError
 
     def __call__(self, calls, keys):
         self.groups.append(list(keys))
@@ -26,7 +26,7 @@ class Together:
         for call in calls:
             try:
                 answers.append(call())
-            except ValueError as error:
+            except self.errors as error:
                 answers.append(error)
         return answers
 
@@ -48,26 +48,26 @@ def use(lane, *calls):
 
 
 def test_calls_that_arrive_together_are_made_together():
-    together = Together()
-    lane = Lane("money", together)
+    grouping = Grouping()
+    lane = Lane("money", grouping)
     calls = [lambda place=place: lane.join(str, place, key=f"key {place}") for place in range(5)]
     assert use(lane, *calls) == ["0", "1", "2", "3", "4"]
-    assert together.groups == [[f"key {place}" for place in range(5)]]
+    assert grouping.groups == [[f"key {place}" for place in range(5)]]
 
 
 def test_each_caller_has_the_answer_or_the_error_of_its_call():
-    lane = Lane("money", Together())
+    lane = Lane("money", Grouping())
     first, error, last = use(lane, lambda: lane.join(str, 1), lambda: lane.join(fail, "b"), lambda: lane.join(str, 3))
     assert (first, str(error), last) == ("1", "b", "3")
 
 
 def test_a_call_that_may_not_share_keeps_its_place():
-    together, order = Together(), []
-    lane = Lane("money", together)
+    grouping, order = Grouping(), []
+    lane = Lane("money", grouping)
     joined = [lambda place=place: lane.join(order.append, place) for place in range(4)]
     use(lane, *joined[:2], lambda: lane.run(order.append, "alone"), *joined[2:])
     assert order == [0, 1, "alone", 2, 3]
-    assert [len(group) for group in together.groups] == [2, 2]
+    assert [len(group) for group in grouping.groups] == [2, 2]
 
 
 def test_a_lane_goes_on_after_whatever_happens():
@@ -82,30 +82,63 @@ def test_a_lane_goes_on_after_whatever_happens():
 
 
 def test_a_caller_that_gives_up_is_left_out_and_delays_nobody():
-    together = Together()
-    lane, stop = Lane("money", together, seconds=0.1, most=4), threading.Event()
+    grouping = Grouping()
+    lane, stop = Lane("money", grouping, most=4), threading.Event()
 
     async def use_it():
-        blocking = asyncio.create_task(lane.run(stop.wait))
+        blocking = asyncio.create_task(lane.run(stop.wait, seconds=0.1))
         await asyncio.sleep(0.02)
         gone = asyncio.create_task(lane.join(str, "gone", key="gone"))
         await asyncio.sleep(0.02)
         gone.cancel()
-        for task in (blocking, asyncio.create_task(lane.join(str, "late", key="late"))):
-            with pytest.raises(BusyError, match="did not answer within"):
-                await task
+        with pytest.raises(BusyError, match="did not answer within"):
+            await blocking
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(lane.join(str, "late", key="late"), 0.05)
         stop.set()
         return await asyncio.gather(lane.join(str, 1, key="a"), lane.join(str, 2, key="b"))
 
     assert asyncio.run(use_it()) == ["1", "2"]
-    assert together.groups == [["a", "b"]]
+    assert grouping.groups == [["a", "b"]]
     lane.close()
+
+
+def test_a_call_whose_caller_gives_up_while_others_of_its_group_are_made_is_not_made():
+    grouping, made, begun, stop = Grouping(), [], threading.Event(), threading.Event()
+    grouping.errors = BusyError
+    lane = Lane("money", grouping)
+
+    async def use_it():
+        first = asyncio.create_task(lane.join(lambda: begun.set() or stop.wait(10)))
+        second = asyncio.create_task(lane.join(made.append, "gone"))
+        third = asyncio.create_task(lane.join(made.append, "third"))
+        await asyncio.to_thread(begun.wait, 10)
+        second.cancel()
+        await asyncio.sleep(0)
+        stop.set()
+        await asyncio.gather(first, third)
+
+    asyncio.run(use_it())
+    assert made == ["third"]
+    lane.close()
+
+
+def test_an_error_that_no_future_takes_reaches_its_caller():
+    def end():
+        raise StopIteration("the end")
+
+    grouping = Grouping()
+    grouping.errors = StopIteration
+    lane = Lane("money", grouping)
+    first, error = use(lane, lambda: lane.join(str, 1), lambda: lane.join(end))
+    assert first == "1"
+    assert "the end" in str(error)
 
 
 def test_clients_that_spend_at_the_same_moment_stay_within_the_limit(tmp_path, monkeypatch):
     """200 holds of 7 on a limit of 600, with errors of clients among them: 85 are admitted, each counts once."""
-    sizes, together = [], Ledger.commit_together
-    monkeypatch.setattr(Ledger, "commit_together", lambda *given: sizes.append(len(given[1])) or together(*given))
+    sizes, commit = [], Ledger.commit_group
+    monkeypatch.setattr(Ledger, "commit_group", lambda *given: sizes.append(len(given[1])) or commit(*given))
 
     def post(place, path="hold"):
         key = f"key {place % 200}" if place % 11 else "a\0b"  # some keys are refused, and every request comes twice

@@ -49,6 +49,30 @@ def start(url, name, **options):
     return LiveLearner.open(url, learner(), PROBLEM, name=name, **{"durability": "relaxed", **LIMITS, **options})
 
 
+def test_rounds_of_a_group_are_stored_though_another_process_writes_between_their_statements(server, name):
+    """Rows that named the old version were left out, though their rounds had been acknowledged."""
+    with start(server, name) as one, start(server, name) as other:
+        token, engine, crossed = other.ask(), one._replica.database.engine, []
+        assert len(one.in_flight) == 1  # its copy is up to date
+        execute = engine.execute
+
+        def execute_and_cross(statement, arguments=()):
+            cursor = execute(statement, arguments)
+            if "INSERT INTO longterm_rounds" in statement and not crossed:
+                crossed.append(other.tell(token, loss_parameters=TARGET))
+            return cursor
+
+        engine.execute = execute_and_cross
+        try:
+            tokens = one.commit_group([one.ask] * 4)
+        finally:
+            del engine.execute
+        assert crossed == [None]
+        for each in tokens:
+            other.tell(each, loss_parameters=TARGET)
+        assert other.in_flight == ()
+
+
 @pytest.mark.slow
 def test_replicas_that_take_turns_are_one_learner(server, name):
     expected = undisturbed(150)

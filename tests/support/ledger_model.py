@@ -437,7 +437,7 @@ class Search:
         order = Order()
         with crossed(ledger._replica, cross, order, is_late=dice.random() < 0.5):
             calls = [partial(order.noted, place, real) for place, (_, real, _) in enumerate(gathered)]
-            answers = ledger.commit_together(calls, keys)
+            answers = ledger.commit_group(calls, keys)
         for (what, _, model), found in order.sort(list(zip(gathered, answers, strict=True)), done):
             self.model.tick(self.now)
             wanted = attempt(model)

@@ -130,12 +130,12 @@ def work(url: str, durability: Any, say: Callable[[str], None], dice: random.Ran
 def several(ledger: Ledger, keys: list[str], say: Callable[[str], None]) -> None:
     """Make requests in one transaction."""
     holds = [partial(ledger.hold, "held", LARGEST, key, group="m") for key in keys]
-    answers = patiently(lambda: made(ledger.commit_together(holds, keys)))
+    answers = patiently(lambda: made(ledger.commit_group(holds, keys)))
     held = [key for key, answer in zip(keys, answers, strict=True) if not isinstance(answer, OutOfBudgetError)]
     for key in keys:
         say(f"held {key}" if key in held else "refused")
     settles = [partial(ledger.settle, key, cost_of(key)) for key in held]
-    patiently(lambda: made(ledger.commit_together(settles, held)))
+    patiently(lambda: made(ledger.commit_group(settles, held)))
     for key in held:
         say(f"settled {key}")
 

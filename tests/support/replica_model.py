@@ -511,7 +511,7 @@ class Run:
         self, made: Any, calls: Sequence[tuple[Any, ...]], order: Order
     ) -> list[tuple[tuple[Any, ...], tuple[Any, Any]]]:
         """Make calls of a replica in one transaction. Return each with what `outcome` would return."""
-        together = getattr(made, "chooser", made).commit_together
+        together = getattr(made, "chooser", made).commit_group
         keys = [call[2] if isinstance(call[2], str) else None for call in calls]
         answer = [partial(self.answer, made, call, 0) for call in calls]
         found = together([partial(order.noted, place, call) for place, call in enumerate(answer)], keys)
@@ -657,7 +657,7 @@ def crossed(replica: Any, between: Callable[[], None], order: Order, *, is_late:
     A group of calls checks the version before it writes. What is late comes after the check.
     """
     database = replica.database
-    names = {database: ("write", "locked"), replica: () if is_late else ("_write_together",)}
+    names = {database: ("write", "locked"), replica: () if is_late else ("_write_group",)}
     attempt, done = replica._attempt, []
 
     def after(method: Callable[..., Any]) -> Callable[..., Any]:

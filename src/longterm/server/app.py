@@ -140,7 +140,7 @@ class _Served:
         self.history = History(service.database, step, service.durability)
         self.week = History(service.database, WEEK_STEP, service.durability, name=WEEK_OBJECT, keep=WEEK)
         self.recorder = HistoryRecorder(self.history, self.week)
-        self.lanes = {name: Lane(name, service.together(name)) for name in service.objects}
+        self.lanes = {name: Lane(name, service.group_maker(name)) for name in service.objects}
         self.history_lane = Lane("the history")
         self.views = Views(service, self.lanes, self.history_lane, self.recorder)
         self._paths = {f"/{call.path}" for call in CALLS}

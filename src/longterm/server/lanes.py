@@ -16,14 +16,14 @@ from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from longterm.errors import LongtermError
-from longterm.storage.group_commit import MOST_TOGETHER
+from longterm.storage.group_commit import LARGEST_GROUP
 
 T = TypeVar("T")
 CALL_SECONDS = 20.0
 """The time after which a call is answered with 503."""
 MOST_WAITING = 128
 """Calls of one object that wait in one worker. Further ones are answered with 503 at once."""
-Together = Callable[[Sequence[Callable[[], Any]], Sequence[str | None]], Sequence[Any]]
+MakeGroup = Callable[[Sequence[Callable[[], Any]], Sequence[str | None]], Sequence[Any]]
 """Make calls in one transaction, given the key that each names. Return what each returns or the exception it raises."""
 
 
@@ -37,8 +37,25 @@ class _Waiting(NamedTuple):
     call: Callable[[], Any]
     answer: asyncio.Future[Any]
     is_joined: bool
-    """Whether the call may share a transaction."""
+    """True if the call may share a transaction."""
     key: str | None
+
+    def make(self) -> Any:
+        """Make the call, unless its caller has given up."""
+        if self.answer.done():
+            raise BusyError("the caller has given up")
+        return self.call()
+
+    def give(self, answer: Any) -> None:
+        """Give the caller what the call has returned or raised, unless the caller has given up."""
+        if self.answer.done():
+            return
+        if isinstance(answer, StopIteration):  # no future takes it
+            answer = RuntimeError(repr(answer))
+        if isinstance(answer, BaseException):
+            self.answer.set_exception(answer)
+        else:
+            self.answer.set_result(answer)
 
 
 class Lane:
@@ -48,8 +65,8 @@ class Lane:
     ----------
     name : str
         The object.
-    together : callable, optional
-        How calls share a transaction. Without it each has its own.
+    make_group : callable, optional
+        Makes calls in one transaction. Without it each call has its own.
     seconds : float
         The time limit of a call.
     most : int
@@ -59,12 +76,12 @@ class Lane:
     def __init__(
         self,
         name: str,
-        together: Together | None = None,
+        make_group: MakeGroup | None = None,
         *,
         seconds: float = CALL_SECONDS,
         most: int = MOST_WAITING,
     ) -> None:
-        self.name, self._together, self._seconds, self._most = name, together, seconds, most
+        self.name, self._make_group, self._seconds, self._most = name, make_group, seconds, most
         self._waiting: deque[_Waiting] = deque()
         self._unanswered = 0
         self._is_busy = False
@@ -92,7 +109,7 @@ class Lane:
             raise BusyError(f"{self.name!r} has {self._unanswered} waiting calls. Call again with the same key.")
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[T] = loop.create_future()
-        self._waiting.append(_Waiting(call, answer, is_joined and self._together is not None, key))
+        self._waiting.append(_Waiting(call, answer, is_joined and self._make_group is not None, key))
         if not self._is_busy:
             self._is_busy = True
             loop.call_soon(self._start, loop)  # after the other requests that have arrived
@@ -113,7 +130,7 @@ class Lane:
             call = self._waiting.popleft()
             if not call.answer.done():
                 calls.append(call)
-            if len(calls) == MOST_TOGETHER:
+            if len(calls) == LARGEST_GROUP:
                 break
         self._is_busy = bool(calls)
         if calls:
@@ -123,10 +140,10 @@ class Lane:
         """Make calls, in the thread."""
         answers: Sequence[Any]
         try:
-            if self._together is not None and calls[0].is_joined:
-                answers = self._together([one.call for one in calls], [one.key for one in calls])
+            if self._make_group is not None and calls[0].is_joined:
+                answers = self._make_group([one.make for one in calls], [one.key for one in calls])
             else:
-                answers = [calls[0].call()]
+                answers = [calls[0].make()]
         except BaseException as error:  # the lane goes on, whatever it is
             answers = [error] * len(calls)
         with suppress(RuntimeError):  # the loop has ended
@@ -135,12 +152,7 @@ class Lane:
     def _answer(self, calls: list[_Waiting], answers: Sequence[Any], loop: asyncio.AbstractEventLoop) -> None:
         self._start(loop)
         for one, answer in zip(calls, answers, strict=True):
-            if one.answer.done():  # its caller has given up
-                continue
-            if isinstance(answer, BaseException):
-                one.answer.set_exception(answer)
-            else:
-                one.answer.set_result(answer)
+            one.give(answer)
 
     def close(self) -> None:
         """Wait for the call that runs, and end the thread."""

@@ -45,7 +45,7 @@ class OpeningApp:
         elif scope["type"] == "http" and scope["path"] == HEALTH:
             await answer_alive(send)
         elif scope["type"] == "http":
-            what = "the server has not opened its objects yet, since it waits for the database"
+            what = "the server has not opened its objects yet"
             await refuse(send, 503, "starting", what, "Call again with the same key")
 
     async def _live(self, scope: Any, receive: Any, send: Any) -> None:
@@ -62,13 +62,15 @@ class OpeningApp:
         if self._app is None:
             running.cancel()
         await asyncio.wait({running})
+        if not running.cancelled() and running.exception() is not None:
+            LOG.error("the application of a worker has failed: %r", running.exception())
         await send({"type": "lifespan.shutdown.complete"})
 
     def _open(self, made: Future[Any]) -> None:
         while not made.cancelled():
             try:
                 app = self._make()
-            except Exception as error:  # whatever it is, the worker goes on
+            except BaseException as error:  # whatever it is, the worker goes on
                 LOG.error("a worker cannot open its objects, and tries again: %s", error)
                 time.sleep(START_PAUSE)
             else:

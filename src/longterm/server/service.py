@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from longterm.money import Chooser
-from longterm.server.lanes import Together
+from longterm.server.lanes import MakeGroup
 from longterm.server.tokens import KnownToken
 from longterm.storage.engine import Durability
 from longterm.storage.pool import ConnectionPool
 from longterm.storage.record import RecordEntry
-from longterm.storage.stored_object import Metrics
+from longterm.storage.stored_object import Metrics, Stored
 
 POSTGRES = ("postgresql://", "postgres://")
 
@@ -88,11 +88,11 @@ class Service:
         if self.pool is not None:
             self.pool.close()
 
-    def together(self, name: str) -> Together:
-        """Return the function that makes calls of an object in one transaction."""
+    def group_maker(self, name: str) -> MakeGroup | None:
+        """Return the function that makes calls of an object in one transaction, if they can share one."""
         found = self.objects[name]
-        together: Together = getattr(found, "chooser", found).commit_together
-        return together
+        stored: Stored[Any] = getattr(found, "chooser", found)
+        return stored.commit_group if stored.commits_groups else None
 
     def metrics(self, name: str) -> Metrics:
         """Return the figures of one object."""

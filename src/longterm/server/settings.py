@@ -90,6 +90,8 @@ class Place(NamedTuple):
     url: str
     options: dict[str, Any]
     where: str
+    applies: bool
+    """True if what has changed in the file is applied: not by a worker that is replaced."""
 
 
 # --- kinds: the fields of each class are the keys of its table --------------------------------------------------
@@ -118,7 +120,7 @@ class LedgerTable(Table):
     def open(self, place: Place) -> Ledger:
         """Open the ledger and add new accounts, once all accounts are known to be valid."""
         rule: Any = "worst" if self.holds is None else built(f"{place.where}.holds", ExcessHold, self.holds)
-        times = {"remember": self.remember, "keep": self.keep}
+        times = {"remember": self.remember, "keep": self.keep} if place.applies else {}
         accounts = {name: account.model_dump() for name, account in self.accounts.items()}
         for name, wanted in accounts.items():
             at(_account_place(place.where, name), require_settings, **wanted)
@@ -428,7 +430,7 @@ def open_service(table: Mapping[str, Any], folder: Path, *, apply: bool = True) 
         if service.is_postgres:
             service.pool = at("service", limit_connections, database, settings.durability, settings.connections)
         for name, (kind, one) in tables.items():
-            place = Place(database, {"name": name, "durability": settings.durability}, f"{kind}.{name}")
+            place = Place(database, {"name": name, "durability": settings.durability}, f"{kind}.{name}", apply)
             service.objects[name] = at(place.where, one.open, place)
             service.kinds[name] = kind
             service.units[name] = getattr(one, "unit", "")

@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class Collected:
-    """What calls have written so far, before the transaction that writes it.
+    """Statements of calls, before the transaction that writes them, and the rows as they leave them.
 
     Parameters
     ----------
@@ -35,6 +35,15 @@ class Collected:
         """Rows as these statements leave them, and rows that were read and that none of them changes."""
         self.hides_rows = False
         """True if statements may have changed rows that are not in `rows`."""
+
+    def mark(self) -> tuple[int, dict[tuple[str, ...], Any], bool]:
+        """Return what `undo` needs."""
+        return len(self.statements), dict(self.rows), self.hides_rows
+
+    def undo(self, mark: tuple[int, dict[tuple[str, ...], Any], bool]) -> None:
+        """Forget what was collected since `mark` was called."""
+        written, self.rows, self.hides_rows = mark
+        del self.statements[written:]
 
 
 class RoundRow(NamedTuple):
@@ -91,7 +100,7 @@ class Database:
         """The file, or the URL without its password, for messages."""
         self._time: SharedTime = (ServerTime if self.is_postgres else LocalTime)(self.path, clock, self.read)
         self._collected: Collected | None = None
-        """What is to be written at the end of `collecting`."""
+        """What `collect` has collected so far."""
 
     def close(self) -> None:
         """Close the connection for good."""
@@ -299,35 +308,17 @@ class Database:
         for sql, arguments in statements:
             execute(sql, arguments)
 
-    @contextmanager
-    def collecting(self) -> Iterator[Collected]:
-        """Execute queries at once, and collect the statements that write. The time stands still.
+    def collect(self) -> Collected:
+        """Execute queries at once, and collect the statements that write, until `end_collecting`.
 
-        Raises
-        ------
-        ConflictError
-            If a query follows a statement whose effect it does not see.
+        The time stands still. A query that follows a statement whose effect it does not see raises a ConflictError.
         """
-        collected = self._collected = Collected(self._time.seconds())
-        try:
-            yield collected
-        finally:
-            self._collected = None
+        self._collected = Collected(self._time.seconds())
+        return self._collected
 
-    @contextmanager
-    def undoing(self) -> Iterator[None]:
-        """Forget what is collected in this block if it raises."""
-        collected = self._collected
-        if collected is None:
-            yield
-            return
-        written, rows, hides_rows = len(collected.statements), dict(collected.rows), collected.hides_rows
-        try:
-            yield
-        except BaseException:
-            del collected.statements[written:]
-            collected.rows, collected.hides_rows = rows, hides_rows
-            raise
+    def end_collecting(self) -> None:
+        """Execute statements at once again."""
+        self._collected = None
 
     def backup(self, path: Path) -> None:
         """Write a copy of the whole database to a file while others use it."""

@@ -155,7 +155,7 @@ class Replica(GroupCommit, Generic[C]):
         self._unfinished: Change | None = None
         """A change that is being applied without a database."""
         self._mark: Mapping[str, Any] = {}
-        """The copy before a group of calls."""
+        """The copy before a group of calls; empty once the group was accepted or undone."""
         self._before = 0, 0
         """Its version and its last round."""
         forks.register(self)
@@ -188,8 +188,7 @@ class Replica(GroupCommit, Generic[C]):
         """Return what a function finds in the present state."""
         if self._is_in_group:
             self._needs_check = True
-            with self._joining():
-                return read(*arguments)
+            return self._take_turn(read, *arguments)
         guard = self.guard
         with guard.wait():
             guard.owner = threading.get_ident()
@@ -208,7 +207,8 @@ class Replica(GroupCommit, Generic[C]):
     def transact(self, compute: Callable[..., R], *arguments: Any) -> R:
         """Compute a change from the present state, write it, apply it, and return it."""
         if self._is_in_group:
-            return self._join(compute, *arguments)
+            change: R = self._take_turn(self._join_group, compute, *arguments)
+            return change
         guard = self.guard
         with guard.wait():
             guard.owner = threading.get_ident()
@@ -374,48 +374,52 @@ class Replica(GroupCommit, Generic[C]):
 
     # --- several calls in one transaction ----------------------------------------------------------------------
 
-    def _join(self, compute: Callable[..., R], *arguments: Any) -> R:
+    def _join_group(self, compute: Callable[..., R], *arguments: Any) -> R:
         """Compute a change, collect what it writes, and apply it."""
-        with self._joining() as collected:
-            change = compute(*arguments)
-            statements = change.statements(self.copy, self.name, self.now())
-            self._is_torn = True
-            collected.statements += statements
-            change.apply(self.copy)
-            self._is_torn = False
-            return change
+        assert self._group is not None
+        change = compute(*arguments)
+        statements = change.statements(self.copy, self.name, self.now())
+        self._is_torn = True
+        self._group.statements += statements
+        change.apply(self.copy)
+        self._is_torn = False
+        return change
 
-    def _begin_together(self, database: Database, *, is_locked: bool) -> None:
+    def _begin_group(self, database: Database, *, is_locked: bool) -> None:
+        if self._mark:  # an interrupt has ended the undoing of a group
+            self._undo_group()
         if is_locked:
             self._read_object(database, is_known=not self._is_stale)
         else:
             self._repair()
         self._time = self._read_time()
         self._before = self.copy.version, self.copy.asked
-        self._mark = self._revertible.mark()
         self._is_stale = True
+        self._mark = self._revertible.mark()
 
-    def _prepare_together(self, database: Database, keys: Sequence[str]) -> None:
+    def _prepare_group(self, database: Database, keys: Sequence[str]) -> None:
         self._revertible.prefetch(keys)
         if self._is_due():
-            self._join(self._expiry)
+            self._join_group(self._expiry)
 
-    def _write_together(self, database: Database, statements: Sequence[Statement], *, is_locked: bool) -> None:
+    def _write_group(self, database: Database, statements: Sequence[Statement], *, is_locked: bool) -> None:
         if self._needs_check and not is_locked and not self._is_current(database, self._before):
             raise ConflictError
         written = guarded_once(without_replaced(statements))
         if not (database.write_if_current(written) if is_locked else database.write(written)):
             raise ConflictError
 
-    def _accept_together(self) -> None:
-        self._is_stale = False
+    def _accept_group(self) -> None:
+        self._mark, self._is_stale = {}, False
 
-    def _undo_together(self) -> None:
+    def _undo_group(self) -> None:
         self._is_stale = True
-        self._revertible.reset(self._mark)
+        if self._mark:
+            self._revertible.reset(self._mark)
+            self._mark = {}
 
-    def _end_together(self) -> None:
-        self._time, self._mark = None, {}
+    def _end_group(self) -> None:
+        self._time = None
 
     @property
     def _revertible(self) -> Revertible:
@@ -429,6 +433,8 @@ class Replica(GroupCommit, Generic[C]):
         if self._unfinished is not None:
             self._unfinished.apply(self.copy)
             self._unfinished = None
+        if self._mark:
+            self._undo_group()
         if self._is_stale and self.database is not None:
             self.database.engine.rollback()
             self._read(self.database)

@@ -74,8 +74,7 @@ class RowsReplica(Replica[NoCopy]):
         if position is not None:
             work = partial(self._work_once, position, work)
         if self._is_in_group:
-            with self._joining(), database.undoing():
-                return work(database, *arguments)
+            return self._take_turn(self._run_in_group, database, work, *arguments)
         with guard.wait():
             guard.owner = threading.get_ident()
             try:
@@ -115,17 +114,35 @@ class RowsReplica(Replica[NoCopy]):
         ConflictError
             If another process has written, or a query follows what it writes. Nothing has changed.
         """
-        self._begin_together(database, is_locked=False)
+        self._begin_group(database, is_locked=False)
+        collected = database.collect()
         try:
-            with database.collecting() as collected:
-                found = work(database, *arguments)
+            found = work(database, *arguments)
         except LongtermError:  # it may be due to rows of two moments
-            self._write_together(database, (), is_locked=False)
+            database.end_collecting()
+            self._write_group(database, (), is_locked=False)
             raise
-        self._write_together(database, collected.statements, is_locked=False)
+        finally:
+            database.end_collecting()
+        self._write_group(database, collected.statements, is_locked=False)
         return found
 
-    def _begin_together(self, database: Database, *, is_locked: bool) -> None:
+    def _run_in_group(self, database: Database, work: Callable[..., Any], *arguments: Any) -> Any:
+        """Make one call of a group. What it has collected is forgotten if it raises."""
+        collected = self._group
+        assert collected is not None
+        mark = collected.mark()
+        self._is_torn = True
+        try:
+            found = work(database, *arguments)
+        except Exception:
+            collected.undo(mark)
+            self._is_torn = False
+            raise
+        self._is_torn = False
+        return found
+
+    def _begin_group(self, database: Database, *, is_locked: bool) -> None:
         if self._last_version is None and not is_locked:
             rows = database.read(sql.READ_TOUCHED, self.name)
             if not rows:
@@ -133,11 +150,11 @@ class RowsReplica(Replica[NoCopy]):
             self._last_version = rows[0][0]
         self._version, self._last_version = self._last_version, None
 
-    def _prepare_together(self, database: Database, keys: Sequence[str]) -> None:
+    def _prepare_group(self, database: Database, keys: Sequence[str]) -> None:
         if self.prefetch is not None and keys:
             self.prefetch(database, keys)
 
-    def _write_together(self, database: Database, statements: Sequence[Statement], *, is_locked: bool) -> None:
+    def _write_group(self, database: Database, statements: Sequence[Statement], *, is_locked: bool) -> None:
         version, touched = self._version, (sql.TOUCH_OBJECT, self.name)
         others = [one for one in without_replaced(statements) if (one[0], one[1][-1]) != touched]
         if is_locked:
@@ -154,11 +171,11 @@ class RowsReplica(Replica[NoCopy]):
             raise ConflictError
         self._last_version = version
 
-    def _accept_together(self) -> None:
+    def _accept_group(self) -> None:
         """Do nothing: there is no copy."""
 
-    def _undo_together(self) -> None:
+    def _undo_group(self) -> None:
         self._last_version = None
 
-    def _end_together(self) -> None:
+    def _end_group(self) -> None:
         """Do nothing: there is no copy."""

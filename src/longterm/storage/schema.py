@@ -211,9 +211,10 @@ def padded(keys: Sequence[str]) -> Sequence[str]:
     return [*keys, *[keys[-1]] * ((1 << (len(keys) - 1).bit_length()) - len(keys))]
 
 
-_first, _last, _ends = itemgetter(0, 1), itemgetter(-2, -1), itemgetter(-1, 0)
+_first, _last, _ends, _name_and_first = itemgetter(0, 1), itemgetter(-2, -1), itemgetter(-1, 0), itemgetter(-2, 0)
 _ROW_WRITTEN: dict[str, tuple[str, Callable[[Sequence[Any]], tuple[Any, ...]]]] = {
     INSERT_ROUND: ("longterm_rounds", _first),
+    OPEN_ROUND: ("longterm_rounds", _name_and_first),
     UPDATE_ROUND: ("longterm_rounds", _last),
     INSERT_KEY: ("longterm_keys", _first),
     INSERT_PART: ("longterm_parts", _first),

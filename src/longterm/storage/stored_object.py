@@ -24,11 +24,12 @@ class Stored(Generic[C]):
 
     _replica: Replica[C]
 
-    def commit_together(self, calls: Sequence[Callable[[], T]], keys: Sequence[str | None] = ()) -> list[T | Exception]:
+    def commit_group(self, calls: Sequence[Callable[[], T]], keys: Sequence[str | None] = ()) -> list[T | Exception]:
         """Make several calls of this object in one transaction, which takes less time than one for each.
 
         The calls have the same effects and answers as one after the other. If they do not fit in one transaction, they
-        take several. No answer is returned before its transaction is committed.
+        take several: calls with a `position`, for example, have one each. No answer is returned before its transaction
+        is committed.
 
         Parameters
         ----------
@@ -51,12 +52,17 @@ class Stored(Generic[C]):
         >>> folder = tempfile.TemporaryDirectory()
         >>> ledger = Ledger.open(folder.name + "/service.db", unit="cent")
         >>> ledger.add_account("team", limit=600)
-        >>> ledger.commit_together([partial(ledger.hold, "team", 200, key) for key in ("a", "b", "c")])
+        >>> ledger.commit_group([partial(ledger.hold, "team", 200, key) for key in ("a", "b", "c")])
         [200, 200, 200]
         >>> ledger.close()
         >>> folder.cleanup()
         """
-        return self._replica.commit_together(calls, keys)
+        return self._replica.commit_group(calls, keys)
+
+    @property
+    def commits_groups(self) -> bool:
+        """True if `commit_group` makes calls in one transaction: not in memory, and not with a shared account."""
+        return self._replica.commits_groups
 
     def backup(self, path: str | PathLike[str]) -> None:
         """Write a copy of the whole database to a file, while it is in use.
