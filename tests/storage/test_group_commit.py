@@ -346,6 +346,7 @@ def test_a_call_inside_a_change_is_refused(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="timer signals are POSIX")
+@pytest.mark.filterwarnings("ignore:Exception ignored in:pytest.PytestUnraisableExceptionWarning")
 def test_groups_that_are_interrupted_at_any_moment(tmp_path):
     """Every group has happened wholly, in its parts, or not at all, and the object is what the database holds."""
     dice, alarm, patience, hits = random.Random(3), Alarm(), 1e-3, 0

@@ -119,6 +119,7 @@ class GroupCommit(ABC):
                         self._locked_calls = LOCKED_CALLS
                 raise self._unwritable(database)
             finally:
+                self._is_between_calls = False
                 self._end_group()
                 self.guard.owner = 0
 
@@ -130,8 +131,8 @@ class GroupCommit(ABC):
         try:
             with database.locked(self.name) if is_locked else nullcontext():
                 self._begin_group(database, is_locked=is_locked)
-                collected = database.collect()
                 try:
+                    collected = database.collect()
                     answers = self._answers(database, calls, keys, collected)
                 finally:
                     database.end_collecting()

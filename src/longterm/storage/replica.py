@@ -436,6 +436,7 @@ class Replica(GroupCommit, Generic[C]):
         if self._mark:
             self._undo_group()
         if self._is_stale and self.database is not None:
+            self.database.end_collecting()
             self.database.engine.rollback()
             self._read(self.database)
 

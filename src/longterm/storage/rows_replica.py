@@ -78,6 +78,7 @@ class RowsReplica(Replica[NoCopy]):
         with guard.wait():
             guard.owner = threading.get_ident()
             try:
+                database.end_collecting()  # in case an interrupt has left it on
                 self._locked_calls -= self._locked_calls > 0
                 if database.is_postgres and not self._locked_calls:
                     try:
@@ -115,8 +116,8 @@ class RowsReplica(Replica[NoCopy]):
             If another process has written, or a query follows what it writes. Nothing has changed.
         """
         self._begin_group(database, is_locked=False)
-        collected = database.collect()
         try:
+            collected = database.collect()
             found = work(database, *arguments)
         except LongtermError:  # it may be due to rows of two moments
             database.end_collecting()
