@@ -231,7 +231,7 @@ class StateCommand:
 
     def _rename(self) -> None:
         old, new = self._words("OLD NEW", 2, 2)
-        rename(self.database, old, new, **self._done, also=rename_settings)
+        rename(self.database, old, new, **self._done, on_rename=rename_settings)
         _say(f"{old} is now {new}: give it this name in the service's file")
 
     def _backup(self) -> None:

@@ -149,7 +149,7 @@ def rename(
     *,
     who: str = "",
     note: str = "",
-    also: Callable[[Database, str, str], None] | None = None,
+    on_rename: Callable[[Database, str, str], None] | None = None,
 ) -> None:
     """Give an object another name. Stop the services that use it first: they know the old name.
 
@@ -161,7 +161,7 @@ def rename(
         Its name and the new one, which must be free.
     who, note : str
         Who gives it and why, for its record.
-    also : callable, optional
+    on_rename : callable, optional
         A function of the database and both names, which renames more in the same transaction.
 
     Raises
@@ -190,8 +190,8 @@ def rename(
             given = f"{new} ", start, start - 1, f"{old} ", start, dash, dash, dash + 1
             database.write_locked([(statement, given) for statement in sql.RENAME_HOLDS])
             database.write_locked(insertions(new, database.seconds(), [entry("renamed", old, new, who=who, note=note)]))
-            if also is not None:
-                also(database, old, new)
+            if on_rename is not None:
+                on_rename(database, old, new)
     finally:
         database.close()
 
