@@ -100,7 +100,7 @@ class Database:
         """The file, or the URL without its password, for messages."""
         self._time: SharedTime = (ServerTime if self.is_postgres else LocalTime)(self.path, clock, self.read)
         self._collected: Collected | None = None
-        """What `collect` has collected so far."""
+        """The statements since `collect` was called; None if statements are executed at once."""
 
     def close(self) -> None:
         """Close the connection for good."""

@@ -62,7 +62,7 @@ class GroupCommit(ABC):
         self.changes_others = False
         """True if calls change other objects of the database as well, so that all their work is in a transaction."""
         self._group: Collected | None = None
-        """What the calls of a group have written so far; None outside of a group."""
+        """The statements of the calls of a group so far; None outside of a group."""
         self._is_between_calls = False
         """True while a call of this thread joins the group; False inside such a call."""
         self._needs_check = False
