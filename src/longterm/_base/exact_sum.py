@@ -42,11 +42,6 @@ class ExactSum(NamedTuple):
         is_sound = new.value >= 0
         return ExactSum(where(is_sound, new.total, 0.0 * new.total), where(is_sound, new.correction, 0.0))
 
-    def raised(self, before: Array, after: Array) -> ExactSum:
-        """Return the sum with what an amount has grown by; the same sum if it has become smaller."""
-        has_grown = after > before
-        return self.add(where(has_grown, after, 0.0 * after)).add(where(has_grown, -before, 0.0 * before))
-
     @property
     def value(self) -> Array:
         """The sum."""

@@ -492,10 +492,3 @@ def test_the_total_is_all_that_was_ever_spent(tmp_path, url):
         assert total == pytest.approx(expected, rel=1e-13)
         before = total
     live.close()
-
-
-def test_the_total_is_an_exact_sum():
-    live = LivePacer(DualMirrorDescent(budget=1e6, horizon=50, step=0.1, start=0.5))
-    for _ in range(1000):
-        live.settle(live.bid(1.0), 0.1, force=True)
-    assert live.metrics()["total"] == 100.0

@@ -408,9 +408,10 @@ class Chooser(Stored[ChooserCopy]):
     def _require_plausible(self, number: int, paid: FloatArray, bound: FloatArray, *, force: bool) -> None:
         """Raise an InputError if a cost is absurd beside its bound, or beside the budget's largest without a bound."""
         budgets, is_worst = self.rule.budget_set, self._replica.copy.holds is None
-        known = (one.tolist() for one in (paid, budgets.largest, bound, budgets.limit(number)))
-        for i, (cost, most, held, limit) in enumerate(zip(*known, strict=True)):
-            if cost > LARGEST_RATIO * max(most, held, limit):
+        for i, (cost, most, held) in enumerate(
+            zip(paid.tolist(), budgets.largest.tolist(), bound.tolist(), strict=True)
+        ):
+            if cost > LARGEST_RATIO * max(most, held) and cost > LARGEST_RATIO * budgets.limit(number)[i]:
                 raise out_of_proportion("cost", cost, number)
             absurd = ABSURD * (held if held > 0 and is_worst else most)
             if not force and cost > absurd and budgets.is_cap[i]:
@@ -752,7 +753,7 @@ class Chooser(Stored[ChooserCopy]):
         plan = np.maximum(budgets.plan(requests) - state.forfeited, 0.0)
         money = {
             "spent": spent,
-            "total": state.total.value,
+            "total": state.total,
             "held": np.maximum(state.committed.value - spent, 0.0) * budgets.is_cap,
             "limit": limit,
             "plan": plan,

@@ -44,7 +44,7 @@ class RuleState(NamedTuple):
     """Money spent, and held back for open requests."""
     spent: ExactSum
     """The cost of settled requests, in the units of the budgets."""
-    total: ExactSum
+    total: FloatArray
     """The same without the corrections to a lower cost. It never falls."""
     forfeited: FloatArray
     """Money that the limits of ceilings leave out, shape (m,): savings given up, the past of a changed ceiling."""
@@ -183,7 +183,7 @@ class PrimalDual:
         """Return the state before the first request."""
         empty = ExactSum.zeros((self.setting.resources,))
         primal, dual = self._fitted_primal.init(self.setting), self._fitted_dual.init(self.setting)
-        return RuleState(1, primal, dual, empty, empty, empty, empty.total)
+        return RuleState(1, primal, dual, empty, empty, empty.total, empty.total)
 
     def require_sound(self, state: RuleState) -> None:
         """Raise a ValueError unless a state from a file can be used."""
@@ -192,7 +192,7 @@ class PrimalDual:
         prices = self._fitted_dual.prices(state.dual, self.setting)
         if not (prices.min() >= 0 and prices.max() <= self.setting.radius * (1 + 1e-9)):
             raise ValueError("a price is below 0 or above the largest price")
-        for amounts in (state.spent.value, state.total.value):
+        for amounts in (state.spent.value, state.total):
             if not (amounts.min() >= 0 and amounts.max() <= LARGEST_STORED):
                 raise ValueError("the money spent is out of range")
         if not np.abs(state.forfeited).max() < LARGEST_STORED:
@@ -335,7 +335,7 @@ class PrimalDual:
             self._fitted_dual.update(state.dual, gradient, self.setting),
             state.committed.add(capped).add(-opened.bound),
             state.spent.add(paid),
-            state.total.add(paid),
+            state.total + paid,
             state.forfeited,
         )
 
@@ -345,7 +345,7 @@ class PrimalDual:
         return state._replace(
             committed=state.committed.replaced(np.where(is_cap, before, 0.0), np.where(is_cap, after, 0.0)),
             spent=state.spent.replaced(before, after),
-            total=state.total.raised(before, after),
+            total=state.total + np.maximum(after - before, 0.0),
         )
 
     def learn(self, state: RuleState, opened: OpenChoice, outcomes: ActionOutcomes) -> RuleState:

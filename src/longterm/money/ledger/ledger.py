@@ -280,7 +280,7 @@ settled, or for its period to end, or raise its limit.
         if known is None:
             since = "" if period is None else period_of(period, timezone, now / SECOND)
             given = name, parent, limit, reserve, period, timezone, rate, since, now, ledger
-            database.write_locked([(sql.INSERT_ACCOUNT, given), self._rows.touch(database)])
+            database.write_locked([(sql.INSERT_ACCOUNT, given), self._rows.touch(now)])
             return
         if (known.parent, known.period, known.zone, known.rate) != (parent, period, timezone, rate):
             what = f"{name!r} already exists with a different parent, period, timezone or rate"

@@ -107,7 +107,7 @@ class LedgerRows:
             if known.status != EXPIRED:
                 return known.answer
         chain = [one.at(now).holding(amount, largest) for one in self.chain(database, account)]
-        self._write(database, chain)
+        self._write(database, chain, now)
         expires = None if life is None else now + life
         new = Hold(
             key, account, amount, largest, largest, amount, group, 0, OPEN, int(is_lease), now, expires, None, who
@@ -131,7 +131,8 @@ class LedgerRows:
 
     def settle(self, database: Database, key: str, actual: int, who: str = "", *, force: bool = False) -> None:
         """Replace a hold by the actual cost."""
-        hold = self._current(database, key)
+        now = database.now()
+        hold = self._current(database, key, now)
         if hold.status == SETTLED and hold.spent == actual:
             return
         if hold.status in (SETTLED, RELEASED):
@@ -146,7 +147,7 @@ class LedgerRows:
             after = self.holds.after(state, float(actual), float(hold.answer))
             written = [put_group(self.ledger, hold.group, after)]
             database.write_locked(written, {_place_of_group(self.ledger, hold.group): after})
-        self._close(database, hold, actual, SETTLED, who)
+        self._close(database, hold, actual, SETTLED, who, now)
 
     def settle_for_object(self, database: Database, account: str, key: str, actual: int, note: str) -> None:
         """Count the cost of a request of a chooser or a pacer once, also if a person has closed its hold meanwhile."""
@@ -162,25 +163,27 @@ class LedgerRows:
 
     def release(self, database: Database, key: str, who: str, note: str, *, force: bool = False) -> None:
         """Give back a hold, or a lease whose holder died. What a person decides has an entry of its own."""
-        hold = self._current(database, key)
+        now = database.now()
+        hold = self._current(database, key, now)
         if hold.status == SETTLED:
             raise ClosedHoldError("key", f"{key!r} is already settled", "Release only holds that cost nothing")
         if hold.status == RELEASED:
             return
-        if hold.is_lease and not force and (hold.expires is None or hold.expires > database.now()):
+        if hold.is_lease and not force and (hold.expires is None or hold.expires > now):
             what = f"{key!r} is a lease that has not expired, so its holder may still spend it"
             raise InputError("key", what, "Wait for its end, or use force if its holder is dead")
-        self._close(database, hold, hold.spent, RELEASED, who)
+        self._close(database, hold, hold.spent, RELEASED, who, now)
         if force or note:
             self.enter(database, STATUS[RELEASED], hold.account, hold.answer, hold.spent, who or hold.who, note, key)
 
     def account_of(self, database: Database, key: str) -> str:
         """Return the account of a hold."""
-        return self._current(database, key).account
+        return self._current(database, key, database.now()).account
 
     def report(self, database: Database, key: str, spent: int, held: int | None = None, *, force: bool = False) -> None:
         """Record the part of a hold that was spent so far. `held` is the rest that its holder still needs."""
-        hold = self._current(database, key)
+        now = database.now()
+        hold = self._current(database, key, now)
         if not hold.is_lease and (hold.status in (SETTLED, RELEASED) or held is not None):
             raise InputError("key", f"{key!r} is not open", "Report spending only for an open hold")
         if not force:
@@ -190,7 +193,7 @@ class LedgerRows:
             if spent > (corrected[-1][3] if corrected else hold.spent):
                 self.correct(database, key, spent, None, hold.who, "reported by its holder", force=True)
             return
-        more, now = max(spent - hold.spent, 0), database.now()
+        more = max(spent - hold.spent, 0)
         rest, largest = max(hold.amount - more, 0), max(hold.largest - more, 0)
         if held is not None:
             rest, largest = min(hold.amount, held), min(hold.largest, held)
@@ -201,7 +204,7 @@ class LedgerRows:
             one.at(now).changed(more, rest - hold.amount, largest - hold.largest)
             for one in self.chain(database, hold.account)
         ]
-        self._write(database, changed)
+        self._write(database, changed, now)
         after = hold._replace(amount=rest, largest=largest, spent=hold.spent + more, status=status, closed=closed)
         self._write_hold(database, after)
 
@@ -210,14 +213,14 @@ class LedgerRows:
         while rows := database.read(sql.READ_EXPIRED, self.ledger, now):
             for row in rows:
                 hold = self._hold(database, row)
-                self._close(database, hold, hold.spent, EXPIRED, hold.who, hold.expires)
+                self._close(database, hold, hold.spent, EXPIRED, hold.who, now, hold.expires)
 
     def _close(
-        self, database: Database, hold: Hold, actual: int, status: int, who: str, closed: int | None = None
+        self, database: Database, hold: Hold, actual: int, status: int, who: str, now: int, closed: int | None = None
     ) -> None:
         """Write the end of a hold: it holds nothing, and has spent `actual` in all."""
-        now, more, chain = database.now(), actual - hold.spent, self.chain(database, hold.account)
-        self._write(database, [one.at(now).changed(more, -hold.amount, -hold.largest) for one in chain])
+        more, chain = actual - hold.spent, self.chain(database, hold.account)
+        self._write(database, [one.at(now).changed(more, -hold.amount, -hold.largest) for one in chain], now)
         when = now if closed is None else closed
         after = hold._replace(amount=0, largest=0, spent=actual, status=status, closed=when, who=who or hold.who)
         self._write_hold(database, after)
@@ -236,7 +239,8 @@ class LedgerRows:
         force: bool,
     ) -> LedgerCorrection:
         """Replace the cost that counts for a settled hold by another one."""
-        hold, now = self._current(database, key), database.now()
+        now = database.now()
+        hold = self._current(database, key, now)
         corrected = self._corrections(database, key)
         for account, _, before, after, moved, own in corrected:
             if own == correction:
@@ -255,7 +259,7 @@ class LedgerRows:
         chain = [one.at(now) for one in self.chain(database, hold.account)]
         moved = tuple(one.name for one in chain if one.has_ended(hold.closed))
         if old != actual:
-            self._write(database, [one.changed(actual - old, 0, 0) for one in chain])
+            self._write(database, [one.changed(actual - old, 0, 0) for one in chain], now)
         own = correction or f"without a key, at {now}"
         self.enter(database, "corrected", hold.account, old, actual, who, note, key, own, moved)
         return LedgerCorrection(hold.account, key, old, actual, moved)
@@ -320,8 +324,9 @@ class LedgerRows:
             names = ", ".join(moved)
             note = f"the period of the settlement is over in {names}: corrected in the present one. {note}".strip()
         made = entry(what, old, new, account=account, key=key, who=who, note=note)
-        made = made._replace(time=database.now() / SECOND)
-        database.write_locked([insertion(self.ledger, made, correction, moved), self.touch(database)])
+        now = database.now()
+        made = made._replace(time=now / SECOND)
+        database.write_locked([insertion(self.ledger, made, correction, moved), self.touch(now)])
 
     def open_holds(self, database: Database, account: str | None) -> list[OpenHold]:
         """Return the open holds and leases, oldest first."""
@@ -418,9 +423,9 @@ class LedgerRows:
         """Return a hold, if there is one with this key."""
         return database.row((self.ledger, "hold", key), self._hold, sql.READ_HOLD, self.ledger, key)
 
-    def _current(self, database: Database, key: str) -> Hold:
+    def _current(self, database: Database, key: str, now: int) -> Hold:
         """Return a hold as it is at this moment."""
-        hold, now = self.find(database, key), database.now()
+        hold = self.find(database, key)
         if hold is None:
             raise InputError("key", f"there is no hold {key!r}, or it was closed long ago", "Give the key of a hold")
         if hold.has_expired(now):
@@ -428,7 +433,7 @@ class LedgerRows:
             hold = hold._replace(amount=0, largest=0, status=EXPIRED, closed=hold.expires)
         return hold
 
-    def _write(self, database: Database, accounts: Iterable[Account]) -> None:
+    def _write(self, database: Database, accounts: Iterable[Account], now: int) -> None:
         statements: list[sql.Statement] = []
         rows: dict[tuple[str, ...], Account] = {}
         for a in accounts:
@@ -441,7 +446,7 @@ class LedgerRows:
             given = a.spent, a.held, a.exposed, a.since, a.updated, a.part, a.total, a.others, self.ledger, a.name
             statements.append((sql.UPDATE_ACCOUNT, given))
             rows[self.ledger, "account", a.name] = a
-        statements.append(self.touch(database))
+        statements.append(self.touch(now))
         database.write_locked(statements, rows)
 
     def _write_hold(self, database: Database, hold: Hold) -> None:
@@ -456,9 +461,9 @@ class LedgerRows:
         hold: Hold = self._checked(database, Hold(*row))
         return hold
 
-    def touch(self, database: Database) -> sql.Statement:
+    def touch(self, now: int) -> sql.Statement:
         """Return the statement that raises the version of the ledger."""
-        return sql.TOUCH_OBJECT, (database.now() / SECOND, self.ledger)
+        return sql.TOUCH_OBJECT, (now / SECOND, self.ledger)
 
     def _checked(self, database: Database, row: Any) -> Any:
         try:

@@ -70,8 +70,8 @@ class CampaignState(NamedTuple):
     """The number of the present period; 0 if there is none."""
     others: Mapping[int, ExactSum] = {}
     """The payments of other periods by number."""
-    total: ExactSum = ExactSum(0.0, 0.0)
-    """All that was ever spent. It never falls, whatever periods, resets and corrections do."""
+    total: float = 0.0
+    """All that was ever spent, rounded: a sum that never falls, whatever periods, resets and corrections do."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class PacerCopy(RoundsCopy[CampaignState, tuple[float, float]]):
                 "paces several campaigns at once",
                 "Give a pacer of one campaign. Open one LivePacer for each campaign",
             )
-        others = {"periods": np.zeros(KEPT, np.int64), "payments": np.zeros((KEPT, 2)), "total": np.zeros(2)}
+        others = {"periods": np.zeros(KEPT, np.int64), "payments": np.zeros((KEPT, 2)), "total": np.zeros(1)}
         self._packer = StatePacker(self._start, {}, others)
 
     @property
@@ -179,7 +179,7 @@ class PacerCopy(RoundsCopy[CampaignState, tuple[float, float]]):
         periods[0] = state.since
         for place, (number, spent) in enumerate(sorted(state.others.items()), 1):
             periods[place], payments[place] = number, spent
-        total = np.array(state.total, "<f8")
+        total = np.array([state.total], "<f8")
         return self._packer.encode(state.rule, periods.tobytes() + payments.tobytes() + total.tobytes())
 
     def decode_state(self, data: bytes, asked: int) -> CampaignState:
@@ -196,8 +196,8 @@ class PacerCopy(RoundsCopy[CampaignState, tuple[float, float]]):
         known = since, *others
         if min(known) < 0 or not all(0 <= sums.value < math.inf for sums in others.values()):
             raise ValueError("the payments of a period contradict each other")
-        total = ExactSum(*arrays["total"].tolist())
-        if not 0 <= total.value <= LARGEST_STORED:
+        (total,) = arrays["total"].tolist()
+        if not 0 <= total <= LARGEST_STORED:
             raise ValueError("the sum of all payments is out of range")
         return CampaignState(rule, since, others, total)
 
@@ -213,7 +213,7 @@ class PacerCopy(RoundsCopy[CampaignState, tuple[float, float]]):
         for number in expired:
             amount = self.open[number].content[0]
             rule = self.pacer.correct(state.rule, 0.0, amount)
-            state = state._replace(rule=rule, total=state.total.add(amount))
+            state = state._replace(rule=rule, total=state.total + amount)
         return state
 
     def decode_round(self, row: RoundRow) -> tuple[float, float]:
@@ -462,7 +462,7 @@ class LivePacer(Stored[PacerCopy]):
         rule = self.pacer.settle(copy.state.rule, Outcome(paid, value, price, amount, won))
         self._pay(number, found.epoch, paid)
         content: Any = amount, value, paid
-        state = copy.state._replace(rule=rule, total=copy.state.total.add(paid))
+        state = copy.state._replace(rule=rule, total=copy.state.total + paid)
         return copy.changing(state, number, found._replace(content=content), DONE)
 
     def _require_plausible(self, number: int, paid: float, amount: float, *, force: bool) -> None:
@@ -523,7 +523,7 @@ class LivePacer(Stored[PacerCopy]):
         if self._spending is not None:
             self._spending.correct(key, paid, who, note)
         rule = self.pacer.correct(copy.state.rule, before, paid)
-        state = copy.state._replace(rule=rule, total=copy.state.total.raised(before, paid))
+        state = copy.state._replace(rule=rule, total=copy.state.total + max(paid - before, 0.0))
         change = copy.changing(state, number, OpenRound(content, epoch, now), CORRECTED, correction)
         return Recorded(change, [entry("corrected", before, paid, key=key, who=who, note=note)])
 
@@ -700,7 +700,7 @@ class LivePacer(Stored[PacerCopy]):
             "requests": copy.asked,
             "open": len(copy.open),
             "spent": float(state.spent.value),
-            "total": float(total.value),
+            "total": total,
             "held": copy.held,
             **limits,
             "overshoot": float(pacer.overspent(state)),
