@@ -26,11 +26,11 @@ OBJECT = "longterm server settings"
 """Its name in the database."""
 LOG = logging.getLogger("longterm.server")
 WHO = "the settings file"
-"""Who changes a limit, in the record of its object."""
+"""The author of changes from the file, in the records of objects."""
 
 
 class AppliedSettings(Stored[NoCopy]):
-    """What the settings file said about each object and account when it was last applied.
+    """The settings of each object and account in the file that was applied last.
 
     Parameters
     ----------
